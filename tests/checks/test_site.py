@@ -10,6 +10,9 @@ from django.contrib.sites.models import Site
 from django.core.checks import registry, run_checks
 from django.db import connection
 
+from django_sitemaps09 import GenericSitemap
+from django_sitemaps09.export import export
+from tests.models import Article
 from tests.support.checking import WITHOUT_SITES, ids_of
 from tests.support.commands import said
 from tests.support.internals import checks
@@ -73,3 +76,16 @@ def test_django_runs_all_checks_and_those_of_deployments_and_databases_where_the
     for databases, is_queried in ((["default"], True), (None, False)):
         found = run_checks(ours, include_deployment_checks=True, databases=databases)
         assert ("sitemaps09.W073" in [each.id for each in found]) == is_queried
+
+
+@pytest.mark.sitemaps09(ENGINE="serial")
+@pytest.mark.urls("tests.urls")
+@pytest.mark.django_db
+def test_an_export_names_a_date_field_that_a_check_would_report(tmp_path):
+    Article.objects.create(slug="a")
+    rows, given = Article.objects.all(), {"output": tmp_path / "public", "base_url": "https://a.b"}
+    wrong, missing = (GenericSitemap({"queryset": rows, "date_field": name}) for name in (7, "modifed"))
+    [failure] = export(sitemaps={"s": wrong}, **given).failures
+    assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
+    [section] = export(sitemaps={"s": missing}, **given).sections
+    assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])

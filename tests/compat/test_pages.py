@@ -68,6 +68,23 @@ def surrounded(self, item):
 
 
 @pytest.mark.django_db
+def test_hooks_are_called_item_by_item_in_the_order_of_contrib():
+    calls = {}
+
+    def noting(name):
+        def hook(self, item):
+            calls.setdefault(type(self), []).append(f"{name} {item}")
+            return {"location": "/x/", "lastmod": DAY}.get(name)
+
+        return hook
+
+    hooks = {name: noting(name) for name in ("changefreq", "lastmod", "location", "priority")}
+    ours, theirs = (listing("abc", base, **hooks) for base in (Sitemap, contrib.Sitemap))
+    assert content(ours) == content(theirs)
+    assert (calls[ours], len(calls[ours])) == (calls[theirs], 12)
+
+
+@pytest.mark.django_db
 def test_what_is_active_around_the_view_is_active_for_its_items():
     section, token = {"s": listing("a", location=surrounded)}, TENANT.set("first")
     set_script_prefix("/prefix/")

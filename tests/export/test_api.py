@@ -294,6 +294,7 @@ def test_the_help_and_the_signature_of_a_function_name_each_option(function, opt
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"strict": "yes"}, "strict must be True or False, not 'yes' (str)."),
+    ({"workers": True}, "workers must be a whole number, not True (bool)."),
     ({"workers": "2"}, "workers must be a whole number, not '2' (str)."),
     *(({"workers": few}, f"An export needs at least one worker, not {few}.") for few in (0, -1)),
     ({"engine": 5}, "engine must be a string, not 5 (int)."),

@@ -456,6 +456,26 @@ class TestFilesOfNews:
         assert self.run(folder).written == ()
         assert looked_at.states(folder, hidden=True) == before
 
+    def test_stay_if_every_article_fails(self, stopped_clock, folder):
+        """A news section may shrink to nothing, but not by a mistake."""
+        write(27, NOW)
+        self.run(folder)
+        before = looked_at.states(folder)
+        report = self.run(folder, declare(Small, location=lambda self, item: "https://other.example/"))
+        assert "every item was skipped" in str(report.sections[0].failure)
+        assert looked_at.states(folder) == before
+
+    def test_that_were_added_and_removed_are_reported(self, stopped_clock, folder):
+        """An article that only moves to another page has not changed."""
+        write(15, NOW - HOUR, HOUR)
+        assert self.run(folder, changes=True).changes == {"added": 40, "removed": 0, "changed": 0}
+        before = {*expected(stopped_clock.time)}
+        stopped_clock.time += 36 * HOUR
+        write(3, stopped_clock.time)
+        gone = len(before - {*expected(stopped_clock.time)})
+        assert gone > 0
+        assert self.run(folder, changes=True).changes == {"added": 3, "removed": gone, "changed": 0}
+
     def test_have_the_lowest_numbers_if_the_manifest_was_lost(self, stopped_clock, folder):
         write(27, NOW)
         self.run(folder)

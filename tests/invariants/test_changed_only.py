@@ -375,14 +375,15 @@ def test_no_page_is_skipped_if_all_rows_changed_and_two_pages_are_compared(twins
 
 @pytest.mark.parametrize("harm", [
     lambda file: file.unlink(), lambda file: file.write_bytes(file.read_bytes()[:-9]),
-    lambda file: file.write_bytes(file.read_bytes() + b"more"), lambda file: None,
-], ids=["gone", "cut", "longer", "changed"])  # fmt: skip
-def test_a_page_that_changed_or_was_damaged_is_written_and_others_are_skipped(twins, harm, request):
+    lambda file: file.write_bytes(file.read_bytes() + b"more"), None,
+], ids=["gone", "cut", "longer", "other rows"])  # fmt: skip
+def test_a_page_that_changed_or_was_damaged_is_written_and_others_are_skipped(twins, harm):
     twins.settled()
-    if "changed" in request.node.name:
+    if harm:
+        harm(twins.folder / "changed" / "sitemap-a-4.xml.gz")
+    else:
         add(twins, 335, START + timedelta(minutes=90))
         some(twins, 340).delete()
-    harm(twins.folder / "changed" / "sitemap-a-4.xml.gz")
     report = twins.run()
     assert (report.skipped, report.written, twins.same) == (PAGES - 1, 1, True)
 

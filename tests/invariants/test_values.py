@@ -483,3 +483,11 @@ def test_an_export_counts_what_is_skipped_once_and_a_text_file_is_complete_witho
     text = listing([1, 2, 3], images=images, format="text")
     report = export(output=folder, sitemaps={"x": text}, strict=True)
     assert (report.published, report.sections[0].errors) == (True, ())
+
+
+def test_an_export_counts_what_is_skipped_through_get_urls(folder):
+    bad = through_get_urls(section_of("lastmod", lambda: 1 / 0))
+    report = export(output=folder, sitemaps={"x": bad}, strict=True)
+    [found] = report.sections
+    assert (found.skipped_items, found.skipped_elements, found.failure) == (0, 1, None)
+    assert ([error.field for error in found.errors], report.published) == (["lastmod"], False)

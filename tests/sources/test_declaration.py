@@ -15,7 +15,7 @@ from django.db.models import Case, F, Value, When
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09 import GenericSitemap, Route
+from django_sitemaps09 import GenericSitemap, Route, StaticViewSitemap
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources.get_urls import UrlsSource
 from tests.models import Article, Seat
@@ -111,6 +111,15 @@ def test_a_limit_of_a_class_is_never_above_that_of_the_settings():
     limits = Limits(3, LIMITS.bytes)
     done = rendered(compiled(listing(range(7), limit=50), limits), limits)
     assert [part.written.urls for part in done] == [3, 3, 1]
+
+
+@pytest.mark.parametrize("limit", [1, 50_000])
+def test_a_name_of_no_view_is_skipped_and_the_others_are_listed(limit):
+    names = ["home", "nowhere", "about"]
+    done = rendered(compiled(declare(StaticViewSitemap, viewnames=names, limit=limit)))
+    assert locations(done) == [f"{BASE}/home/", f"{BASE}/about/"]
+    ((key, field, reason),) = errors(done)
+    assert (key, field, "NoReverseMatch" in reason) == ("2", "location", True)
 
 
 MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(timezone.utc))

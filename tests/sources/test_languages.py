@@ -12,13 +12,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import Case, F, OuterRef, Subquery, Value, When
 from django.db.models.functions import Concat
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09 import PathTemplate, Route
+from django_sitemaps09 import PathTemplate, Route, views
+from django_sitemaps09.export import export
 from django_sitemaps09.routing import routes
 from tests.models import Article, Category
 from tests.support.documents import by_contrib
@@ -167,6 +168,20 @@ def test_pages_are_cut_for_the_languages_that_the_first_items_have():
     done = rendered(source, LIMITS, cut(source, sources.rows_on_page(source, LIMITS)))
     assert len({*locations(done)}) == len(locations(done)) == 300 + 3_000
     assert all(part.written.urls <= 100 for part in done)
+
+
+@pytest.mark.urls("tests.urls")
+def test_pages_of_items_with_few_languages_are_live_what_they_are_in_the_export(configure, tmp_path):
+    configure(ROOT=tmp_path)
+    Article.objects.bulk_create(Article(slug=f"s{i}") for i in range(200))
+    attributes = {"i18n": True, "languages": TEN, "get_languages_for_item": lambda self, item: TEN[:1]}
+    section = declare(model=Article, limit=100, **attributes)
+    [exported] = export(sitemaps={"few": section}).sections
+    assert [file.urls for file in exported.files] == [95, 95, 10]
+    response = views.sitemap_index(RequestFactory().get("/sitemap.xml"), {"few": section})
+    *names, last = re.findall(r"sitemap-few[^<]+", response.content.decode())
+    assert names == [file.name for file in exported.files][:2]
+    assert last.startswith("sitemap-few.after.")
 
 
 BY_TEN = {**LINKED, "languages": TEN}

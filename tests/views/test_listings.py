@@ -107,6 +107,17 @@ def test_a_listing_of_another_section_or_limit_is_its_own(register, configure):
 
 
 class TestALook:
+    def test_divides_what_has_too_many_rows_into_even_parts_and_keeps_other_bounds(self, section, move):
+        write_keys(*range(1, 20_001, 1_000), using=section)
+        before = pages()
+        write_keys(*range(5_002, 5_392), using=section)
+        assert pages() == before
+        move(renewal.AGE)
+        keys = (*range(1, 5_002, 1_000), *range(5_002, 5_392), *range(6_001, 20_001, 1_000))
+        assert crawl() == of_keys(*keys)
+        assert all(5 <= len(part) <= 10 for part in contents()[:-1])
+        assert pages()[-1] == before[-1]
+
     def test_merges_pages_that_are_empty_or_have_few_rows(self, move):
         write_keys(*range(1, 61))
         found = pages()

@@ -18,7 +18,7 @@ from django.db import ProgrammingError, connection
 from django.db.models import F
 from django.db.models.functions import TruncDate
 from django.test import Client
-from django.urls import include, path, resolve, reverse
+from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
 from django.utils import timezone as django_timezone, translation
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
@@ -255,6 +255,20 @@ def test_a_page_is_not_read_in_the_transaction_of_a_request(register, monkeypatc
 
 
 class TestTheIndex:
+    def test_calls_a_section_for_each_request_if_it_can_be_called(self, register):
+        counts = iter([1, 2, 3])
+        register(one=lambda: Numbers(next(counts)))
+        assert [len(found("/sitemap-one-1.xml")) for _ in range(3)] == [1, 2, 3]
+
+    def test_and_robots_txt_have_the_script_prefix_in_their_links(self, register):
+        register(one=Numbers(1))
+        set_script_prefix("/app/")
+        try:
+            assert found() == ["/app/sitemap-one-1.xml.gz"]
+            assert f"Sitemap: {BASE}/app/sitemap.xml".encode() in get("/robots.txt").content
+        finally:
+            clear_script_prefix()
+
     @pytest.mark.parametrize("view", [views.sitemap_index, views.index])
     def test_without_sections_is_logged_once_with_what_to_do(self, register, caplog, settings, view):
         settings.ROOT_URLCONF = (path("sitemap.xml", view, {"sitemaps": {}}),)

@@ -24,7 +24,6 @@ from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
 from tests.support.internals import STATE, Base, Page, Renderer, Task, conf, messages, source, stores
-from tests.support.published import states
 
 SALT, MESSAGE = messages._SALTS[messages.REPLY], messages._MESSAGE
 EVIL = "sitemaps09_tests_evil_urls"
@@ -83,17 +82,22 @@ def a_day_ago(monkeypatch, sign):
         return sign()
 
 
+def entries(folder):
+    found = {str(each): each.lstat() for each in folder.rglob("*")}
+    return {name: (state.st_ino, state.st_mtime_ns) for name, state in found.items()}
+
+
 @pytest.fixture
 def is_refused(forging, tmp_path, monkeypatch, caplog):
     def check(message, why=f"{UNSIGNED} of this process"):
-        before = states(tmp_path, hidden=True)
+        before = entries(tmp_path)
         with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
             patched.setattr(stores, "target_store", lambda *where: pytest.fail(f"{where} was opened"))
             messages.handle_message(message)
         [record] = caplog.records
         assert record.getMessage().startswith(f"A message was refused: {why}")
         assert (record.levelname, EVIL in sys.modules, len(queries)) == ("ERROR", False, 0)
-        assert states(tmp_path, hidden=True) == before
+        assert entries(tmp_path) == before
 
     return check
 
@@ -134,18 +138,18 @@ class TestAForgedMessage:
     def test_of_another_run_renders_nothing_in_this_one(self, forging, tmp_path, caplog):
         message = messages.sign(forging)
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
-        before = states(tmp_path, hidden=True)
+        before = entries(tmp_path)
         messages.handle_message(message)
         assert "A message was ignored: no export in" in caplog.text
-        assert states(tmp_path, hidden=True) == before
+        assert entries(tmp_path) == before
 
     @pytest.mark.parametrize("name", ["../x", "/etc/x", "..", ".", "a/b", "A", "a\n", ".hidden"])
     def test_names_only_the_folder_of_a_host_even_if_it_is_signed(self, forging, tmp_path, caplog, name):
-        before = states(tmp_path, hidden=True)
+        before = entries(tmp_path)
         forging["renderer"]["folder"] = name
         messages.handle_message(messages.sign(forging))
         assert "A message was refused: A message contains an invalid stage" in caplog.text
-        assert states(tmp_path, hidden=True) == before
+        assert entries(tmp_path) == before
 
     def test_with_a_valid_signature_would_succeed(self, forging, tmp_path):
         """Prove that the tests above would detect the attack."""

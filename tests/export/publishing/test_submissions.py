@@ -212,6 +212,15 @@ class TestWhatIsSubmitted:
         assert report.warnings == run(2, 3, 4).warnings == []
         assert (len(run.engine.requests), run.submitted()) == (1, urls(1, 4))
 
+    def test_is_nothing_if_too_much_changed_and_then_only_what_changes_next(self, run):
+        run.configure(INDEXNOW_MAX_URLS=3)
+        run(1)
+        report = run(*range(2, 5))
+        assert "more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
+        assert (report.changes, run.engine.requests) == (None, [])
+        assert [*run(3, 4).warnings] == []
+        assert run.submitted() == urls(2)
+
     def test_is_nothing_if_over_twenty_times_too_much_changed_and_is_not_compared(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
         run(1, b=chosen(2))
