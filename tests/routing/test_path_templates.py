@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate
+from django_sitemaps09.export import export_hosts
 from tests.models import Article, Category
 from tests.support.internals import SafeColumn
 from tests.support.sections import declare
@@ -235,3 +236,15 @@ def test_hosts_languages_and_nulls_are_those_of_the_method():
     page = same(both(Article.objects.filter(slug__in="ab"), "/{c}/{s}/", c="category__slug", s="slug"))
     assert page.locations == [f"{BASE}/c/b/"]
     assert [error[:2] for error in page.written.errors] == [(str(first.pk), "location")]
+
+
+@pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
+def test_exports_of_several_hosts_and_of_text_are_those_of_the_method(tmp_path):
+    rows, hosts = stored([*TEXTS, "a" * 120]), ["https://a.example", "https://longer.b.example"]
+    made = [*both(rows, "/{s}/{s}", s="slug"), *both(rows, "/{s}/", {"format": "text"}, s="slug")]
+    export_hosts(base_urls=hosts, sitemaps=dict(zip("abcd", made, strict=True)), output=tmp_path)
+    for host in hosts:
+        folder, names = tmp_path / host.partition("://")[2], ("a-1.xml", "b-1.xml", "c-1.txt", "d-1.txt")
+        found = [(folder / f"sitemap-{name}").read_text() for name in names]
+        assert (found[0], found[2]) == (found[1], found[3])
+        assert (found[0].count(f"{host}/plain/plain"), found[2].count(f"{host}/plain/\n")) == (1, 1)

@@ -267,6 +267,27 @@ def again(folder, engine):
     return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
 
 
+def thinned(folder, engine):
+    """Export, delete most rows of some pages, so that these are merged, and export twice.
+
+    Return the pages of each run, and what the last one wrote.
+    """
+    from tests.models import Article
+    from tests.support.processes import forkable
+
+    reports = [exported(folder, engine, "a")]
+    gone = Article.objects.filter(pk__range=(60, 320)).exclude(pk__in=range(60, 320, 20))
+    gone._raw_delete("default")
+    for _ in range(2):
+        forkable()
+        reports.append(exported(folder, engine, "a"))
+    Article.objects.all()._raw_delete("default")
+    fill()
+    facts = ("name", "until", "urls", "digest")
+    maps = [[[file[fact] for fact in facts] for file in each["sections"][0]["files"]] for each in reports]
+    return maps, reports[-1]["written"]
+
+
 def elsewhere(folder, engine):
     """Export under a prefix and a URLconf that only this process has."""
     set_script_prefix("/shop/")

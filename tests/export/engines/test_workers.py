@@ -57,6 +57,12 @@ def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
     assert sorted(int(error["key"]) for error in lame["errors"]) == keys
 
 
+def test_pages_are_merged_as_by_the_command_alone_and_a_second_run_writes_nothing(crew, tmp_path):
+    maps, rewritten = crew.run("thinned", tmp_path / "serial", "serial")
+    assert (len(maps[1]) < len(maps[0]), rewritten) == (True, [])
+    assert crew.run("thinned", tmp_path / "workers", crew.engine) == [maps, []]
+
+
 def test_an_export_is_rendered_by_two_workers_at_once(crew, tmp_path):
     report, _ = crew.export(tmp_path, "meeting", GZIP=False)
     pids, how = renderers(tmp_path, "meeting")
