@@ -37,7 +37,7 @@ from django_sitemaps09.entries import (
 )
 from django_sitemaps09.export import engines, host
 from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
+from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.publishing import changes, publication
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
@@ -57,7 +57,6 @@ from django_sitemaps09.protocol import (
     MAX_NEWS,
     SITEMAP_NAMESPACE,
     Base,
-    Changefreq,
     Limits,
     parse_base,
     uri,
