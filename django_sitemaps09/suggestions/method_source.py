@@ -46,12 +46,12 @@ def read(function: Any, decorators: int = 0) -> Method:
     where = f"{name}, line {code.co_firstlineno}"
     if code.co_name == "<lambda>":
         raise RefusedError(f"{where}: is a lambda")
-    tree, codes = _compiled(code.co_filename, _source(code.co_filename, function.__globals__))
+    _, functions, codes = _compiled(code.co_filename, _source(code.co_filename, function.__globals__))
     definitions = [
         node
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name
-        if min(part.lineno for part in (node, *node.decorator_list)) == code.co_firstlineno
+        for node in functions
+        if node.name == code.co_name
+        and min(part.lineno for part in (node, *node.decorator_list)) == code.co_firstlineno
     ]
     if code not in codes or len(definitions) != 1:
         raise RefusedError(f"{where}: its source is not available, or is not the code that runs")
@@ -101,17 +101,22 @@ def _source(filename: str, module: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=20)
-def _compiled(filename: str, source: str) -> tuple[ast.Module, frozenset[CodeType]]:
-    """Return the syntax tree of a file, and the code of all its functions."""
+def _compiled(
+    filename: str, source: str
+) -> tuple[ast.Module, list[ast.FunctionDef | ast.AsyncFunctionDef], frozenset[CodeType]]:
+    """Return the syntax tree of a file, the functions in it, and the code of all of them."""
     try:
         tree = ast.parse(source)
         # The future statements of this module must not change the code.
         todo = [compile(tree, filename, "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
-        return ast.Module([], []), frozenset()
+        return ast.Module([], []), [], frozenset()
     codes: set[CodeType] = set()
     while todo:
         code = todo.pop()
         codes.add(code)
         todo += [part for part in code.co_consts if isinstance(part, CodeType)]
-    return tree, frozenset(codes)
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return tree, functions, frozenset(codes)

@@ -115,6 +115,12 @@ def _file(part):
 
 VALID = [*_cases("generated.txt"), *_cases("valid.txt")]
 FAULTY = [*_cases("faulty.txt")]
+
+
+def _parameter(case):
+    return pytest.param(case, marks=[pytest.mark.slow] * ("0,00" in case.name), id=case.name)
+
+
 # No pattern matches `/unknown/`, and none a path in `/words/` without a slash at its end.
 urlpatterns = [re_path(r"^(?!unknown/|words/[^/]+$)", lambda request: HttpResponse(), name="anything")]
 
@@ -145,14 +151,14 @@ def _findings(case, folder):
     return audit(directory=folder, agents=AGENTS).findings
 
 
-@pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*map(_parameter, VALID)])
 def test_a_valid_document_gets_no_error_and_only_the_expected_warnings(case, tmp_path):
     findings = _findings(case, tmp_path)
     assert {finding.rule: finding.examples for finding in findings if finding.severity == "error"} == {}
     assert {finding.rule: finding.examples for finding in findings if finding.rule not in case.rules} == {}
 
 
-@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*map(_parameter, FAULTY)])
 def test_a_fault_is_named_by_its_rule_and_by_no_other(case, tmp_path):
     rule, words = next(iter(case.rules.items()))
     examples = {finding.rule: finding.examples for finding in _findings(case, tmp_path)}

@@ -163,6 +163,7 @@ def refused(connections, url):
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_an_audit_of_a_slow_server_ends(name, monkeypatch):
     monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.1)
@@ -225,7 +226,7 @@ def test_the_deadline_applies_to_a_connection_that_is_used_again(connections):
 
 
 def test_a_server_or_a_document_that_does_not_respond_in_time_is_unreachable(monkeypatch):
-    with site(lambda base: {OTHER: Answer("", seconds=1)}) as base:
+    with site(lambda base: {OTHER: Answer("", seconds=0.3)}) as base:
         monkeypatch.setattr(readers, "READ_SECONDS", 0.1)
         assert rules(audit(base)) == {"document-unreachable"}
         monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.0)

@@ -128,12 +128,14 @@ def test_no_more_documents_than_the_limit_are_read(tmp_path, monkeypatch):
     assert ([*findings], report.documents) == (["document-limit"], 2)
 
 
+@pytest.mark.slow
 def test_reading_ends_soon_after_the_limit_of_urls(tmp_path):
     report, findings = found(tmp_path, {PAGE: urlset("<url/>" * 500_000)})
     assert 50_000 < report.urls < 65_000
     assert "document-too-many-urls" in findings
 
 
+@pytest.mark.slow
 def test_an_entry_with_many_elements_is_read_in_linear_time_and_without_keeping_its_names(tmp_path):
     """Entries of 5,000 elements are read, and the first larger one ends the document."""
     started = time.process_time()

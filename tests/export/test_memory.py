@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
@@ -32,6 +33,7 @@ def measured_peaks():
     return *first, *peaks()
 
 
+@pytest.mark.slow
 @needs_resource
 def test_the_peaks_are_the_largest_numbers_of_bytes_ever_in_use(tmp_path):
     """The peak memory of a process never decreases."""
@@ -68,6 +70,7 @@ def exported_peaks(folder, *counts):
     return found
 
 
+@pytest.mark.slow
 def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path):
     limits = {"MAX_URLS": 50_000, "MAX_BYTES": 50 * MILLION, "SITEMAPS": None}
     few, many = Project(tmp_path / "project").run(exported_peaks, tmp_path, 10_000, 120_000, **limits)

@@ -564,7 +564,7 @@ class TestManySections:
     def test_need_few_queries_for_a_url(self, publish):
         """A filter over a multi-valued relation is read through the keys of its rows."""
         parts = {}
-        for number in range(300):
+        for number in range(100):
             tag = Tag.objects.create(name=f"t{number}")
             article = ArticleFactory(pk=number + 1, slug=f"s{number}", tags=[tag])
             filters = {"tags": tag} if number % 2 else {"pk": article.pk}
@@ -573,16 +573,16 @@ class TestManySections:
         publish(**parts)
         with CaptureQueriesContext(connection) as queries:
             answer = asked("/articles/none/")
-        names = "'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more"
+        names = "'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 95 more"
         assert (len(queries) <= 10, answer.heading) == (True, "Not in the sitemap")
         assert answer.reasons == [
             f"Sections {names}: no row has the values of this URL.",
-            "It is not in the 300 exported files that were searched.",
+            "It is not in the 100 exported files that were searched.",
         ]
-        for n in (0, 1, 298, 299):
+        for n in (0, 1, 98, 99):
             assert self.asked(f"/articles/s{n}/") == f"listed part-{n} {n + 1} part-{n}-1"
-        Article.objects.filter(pk__in=[299, 300]).update(published=False)
-        for n in (298, 299):
+        Article.objects.filter(pk__in=[99, 100]).update(published=False)
+        for n in (98, 99):
             assert self.asked(f"/articles/s{n}/") == f"leaving part-{n} - part-{n}-1"
 
     def test_are_not_hidden_by_some_that_fail(self, publish, register):

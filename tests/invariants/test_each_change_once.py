@@ -142,6 +142,7 @@ def differing(old, new):
             yield url, "added" if url not in old else "removed" if url not in new else "changed"
 
 
+@pytest.mark.slow
 def test_each_url_that_differs_is_submitted_once(tmp_path, engine, configure, monkeypatch):
     configure(INDEXNOW_URLS=[engine.url])
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.Unordered
 
 SEED = os.environ.get("SITEMAPS09_FUZZ_SEED", "1")
 # A run with only SQLite, for example of a new contributor, uses fewer cases.
-CASES = int(os.environ.get("SITEMAPS09_FUZZ_CASES") or 60 * len(configured.DATABASES))
+CASES = int(os.environ.get("SITEMAPS09_FUZZ_CASES") or 40 * len(configured.DATABASES))
 ONE = os.environ.get("SITEMAPS09_FUZZ_CASE")
 #: Number of cases in one test. They share their rows.
 PART = 25

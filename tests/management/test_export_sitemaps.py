@@ -339,6 +339,7 @@ def start(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_0_if_an_item_is_skipped(start, folder):
     """Without `LOGGING`, Python prints warnings to standard error."""
     arguments = ["LAME", "--output", folder, "--base-url", BASE]
@@ -349,6 +350,7 @@ def test_the_exit_status_is_0_if_an_item_is_skipped(start, folder):
     assert (status, json.loads(out)["urls"], "Section 'bad': skipped item 2" in err) == (0, 6, True)
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_1_without_a_traceback_if_a_section_failed_or_it_cannot_start(start, folder):
     # There is neither a BASE_URL nor a table of sites.
     status, out, err = ended(start("FINE", "--output", folder))
@@ -360,6 +362,7 @@ def test_the_exit_status_is_1_without_a_traceback_if_a_section_failed_or_it_cann
     assert out.splitlines()[:2] == ["a: 3 URLs", "broken: OSError: the disk with the numbers is gone"]
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_75_while_another_export_runs(start, folder, tmp_path):
     arguments = ("--output", folder, "--base-url", BASE)
     with start("SLOW", *arguments) as first:

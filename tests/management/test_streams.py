@@ -44,6 +44,7 @@ def run(folder, redirection, *arguments, stdout=subprocess.DEVNULL):
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("redirection", "arguments", "status", "words"), [
     pytest.param(">/dev/full", "", 0, FULL, marks=needs_full),
     pytest.param(">/dev/full", "--format json", 0, FULL, marks=needs_full),

@@ -582,6 +582,7 @@ def test_urls_are_messages_of_hosts_with_ports_and_keys_and_each_ping_is_its_own
     assert [*ping_messages([*urls, "no URL"])] == [ping(url) for url in urls]
 
 
+@pytest.mark.slow
 def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch):
     monkeypatch.setattr(ledgers.protocol, "MAX_MESSAGE_URLS", 1_000)
     with traced() as memory:

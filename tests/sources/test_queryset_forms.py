@@ -287,6 +287,7 @@ def test_a_count_that_estimates_loses_and_repeats_no_row_and_fills_each_page(est
                 assert paths == [f"/articles/s{n:02}/" for n in range(1, 31)]
 
 
+@pytest.mark.slow
 @ON_SQLITE
 def test_the_memory_for_a_slice_or_a_union_does_not_grow_with_its_rows(using):
     rows = Article.objects.using(using)

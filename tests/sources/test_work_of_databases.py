@@ -90,6 +90,7 @@ def steps_to_read(name, count, limit):
     return found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_twice_the_rows_are_twice_the_steps_on_pages_of_one_size_and_on_a_page_of_twice_the_size(name):
     for limit in [100, 10_000] if name in WINDOWLESS else [10_000]:

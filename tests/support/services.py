@@ -49,9 +49,13 @@ def require_packages(*names):
 def missing(reason):
     """Skip the test, which must be marked `services`; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     must_be_marked()
-    if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
+    if is_required():
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def is_required():
+    return os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1"
 
 
 @pytest.fixture
