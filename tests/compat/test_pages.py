@@ -508,10 +508,10 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
     ],
 )
 def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):
-    """The section's `lastmod` is a method that is called for 262,144 rows, which would take 100 MB."""
+    """The section's `lastmod` is a method that is called for 131,072 rows, which would take 50 MB."""
     require(alias)
     environ = {**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")}
-    started_process = started("-m", "tests.support.memory", alias, "18", shape, environ=environ)
+    started_process = started("-m", "tests.support.memory", alias, "17", shape, environ=environ)
     status, output, errors = ended(started_process, 100)
     assert status == 0, errors
     grown, most = map(float, output.split())

@@ -300,6 +300,7 @@ SOME = {
     "exported": ["columns", "methods", "an aggregate beside a method"],
     "changed_only": ["columns", "an aggregate"],
     "killed": ["columns"],
+    "compatible": ["columns", "methods", "an aggregate", "an aggregate beside a method"],
     "contrib": ["methods", "a filtered aggregate"],
     "get_urls": ["methods"],
 }
