@@ -180,7 +180,7 @@ MISTAKES = [
     ("a name that is used twice", module("class P(ModelSitemap): model = Article\nregister('a', P)\nregister('a', P)"), "'a' is already registered in store.sitemaps", "Rename one"),
     ("register without parentheses", module("@register\nclass P(ModelSitemap): model = Article"), r'write @register\("products"\) above P'),
     ("register a model", module("register('products', Article)"), "tests.models.Article .*is not a sitemap", "ModelSitemap"),
-    ("sitemap.py instead of sitemaps.py", module("@register('products')\nclass Products(ModelSitemap): model = Article", "sitemap.py"), "sitemaps.py", "(?i)register"),
+    ("sitemap.py instead of sitemaps.py", module("@register('products')\nclass Products(ModelSitemap): model = Article", "sitemap.py"), r"sitemaps\.py.*'SITEMAPS'.*does not see .* URLconf", "(?i)register"),
     ("sitemaps.py has a syntax error", module("@register('products')\nclass Products(ModelSitemap)\n model = Article"), r"sitemaps.py, line \d+: SyntaxError", "Fix"),
     ("query before the start", module("FIRST = Article.objects.get(slug='nothing')"), r"sitemaps.py, line \d+: .*DoesNotExist", "Fix"),
     ("a GenericSitemap of a queryset", module("register('products', GenericSitemap(Article.objects.all()))"), r"sitemaps.py, line \d+: GenericSitemap\(\) needs a dict .*'queryset', not QuerySet"),

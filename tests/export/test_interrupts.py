@@ -15,7 +15,6 @@ from django.core.management import CommandError, call_command, execute_from_comm
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
-from tests.support.configuration import BASE
 from tests.support.engine_project import PAGE, Project, articles, entered, gate, runs
 from tests.support.killing import lives
 from tests.support.processes import DEADLINE, ended, until
@@ -155,15 +154,13 @@ class Spy(Numbers):
         return super().items()
 
 
-SPIES = {}
-
-
+@pytest.mark.sitemaps09
 class TestHandlers:
     @pytest.fixture
-    def spy(self, settings):
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SPIES"}
-        SPIES["spy"] = Spy(3)
-        return SPIES["spy"]
+    def spy(self, register):
+        made = Spy(3)
+        register(spy=made)
+        return made
 
     def test_of_other_programs_stay(self, tmp_path, spy):
         def own(number, frame):

@@ -16,17 +16,14 @@ from tests.support.exports import local_storage
 from tests.support.internals import EXPORTED, ROOT as MANIFEST, STATE
 from tests.support.published import locations
 from tests.support.sections import listing
-from tests.support.stores import Overwriting, saved, storage
+from tests.support.stores import Overwriting, memory, saved, storage
+
+__all__ = ["memory"]
 
 pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
 
 TIME = f"{STATE}/{EXPORTED}"
 STRANGE = ("probe-a:b", "run-x\0y/a", "run-C:/a", "section-a\\b.jsonl", "tmp-a:b")
-
-
-@pytest.fixture
-def in_memory(declare):
-    declare(sitemaps=storage(Overwriting))
 
 
 def run(*numbers, **options):
@@ -40,7 +37,7 @@ def published(files):
     return [url.split("/")[-2] for page in pages for url in locations(page, True)]
 
 
-def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_changed(in_memory, tmp_path):
+def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_changed(memory, tmp_path):
     run(*range(25))
     files = saved("sitemaps")
     run(*range(25), output=tmp_path)
@@ -60,19 +57,14 @@ def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_change
     assert own == {f"{STATE}/{name}" for name in names}
 
 
-def test_a_storage_that_renames_or_shares_no_cache_is_refused(declare, settings):
+def test_a_storage_that_renames_is_refused(declare):
     declare(sitemaps=storage(InMemoryStorage))
     with pytest.raises(ExportError, match="replace"):
         run(1)
     assert saved("sitemaps") == {}
-    declare(sitemaps=storage(Overwriting))
-    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-    with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared.*CACHES"):
-        run(1)
-    assert saved("sitemaps") == {}
 
 
-def test_a_storage_or_a_folder_may_have_names_that_no_export_can_have_written(in_memory, tmp_path):
+def test_a_storage_or_a_folder_may_have_names_that_no_export_can_have_written(memory, tmp_path):
     for name in (f"{folder}{name}" for folder in ("", f"{STATE}/", f"{STATE}/run-1/") for name in STRANGE):
         storages["sitemaps"].save(name, ContentFile(b"kept"))
     before = saved("sitemaps")

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from io import StringIO
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings as configured
@@ -98,10 +99,8 @@ def test_a_submission_that_cannot_begin_exits_with_1(configure, arguments, keys,
 
 
 def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(queue, monkeypatch):
-    def full(*arguments):
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(Ledger, "compact", full)
+    full = sqlite3.OperationalError("database or disk is full")
+    monkeypatch.setattr(Ledger, "compact", Mock(side_effect=full))
     queue()
     assert "disk is full" in failed()[2]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import socket
 import stat
 import sys
 import tempfile
@@ -28,8 +27,9 @@ from django.core.files.storage import InMemoryStorage, storages
 from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.export import export
 from django_sitemaps09.stores import local, plain, state_store
-from tests.support.exports import local_storage
+from tests.support.exports import fails_with, local_storage
 from tests.support.internals import (
     STATE,
     LocalStore,
@@ -40,6 +40,8 @@ from tests.support.internals import (
 )
 from tests.support.killing import die, forked, was_killed
 from tests.support.processes import ended, started, until
+from tests.support.sections import Numbers
+from tests.support.services import unavailable_cache
 from tests.support.stores import MOST, PAGE, Overwriting, below, memory, saved, stage, storage, store
 
 __all__ = ["memory", "store"]
@@ -182,13 +184,6 @@ def test_neither_boto3_nor_storages_nor_redis_is_imported_with_the_room():
 
 def mode_of(path):
     return stat.S_IMODE(path.lstat().st_mode)
-
-
-def fails_with(number):
-    def fail(path, *arguments):
-        raise OSError(number, os.strerror(number), *([str(path)] if isinstance(path, Path) else []))
-
-    return fail
 
 
 def full(path, mode):
@@ -679,16 +674,6 @@ def lease_threads():
     return [thread.name for thread in threading.enumerate() if thread.name == "sitemap-lease"]
 
 
-def unavailable_cache():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    backend = "django.core.cache.backends.redis.RedisCache"
-    return override_settings(
-        CACHES={"default": {"BACKEND": backend, "LOCATION": f"redis://127.0.0.1:{port}"}}
-    )
-
-
 @pytest.mark.usefixtures("redis")
 class TestALease:
     def test_is_held_by_one_at_a_time_for_each_place_and_freed_after_an_error(self, memory, key, declare):
@@ -788,11 +773,12 @@ class TestALease:
      "is not shared between machines, and two exports could add the same key at once"),
     (f"{__name__}.Yes", ""),
 ])  # fmt: skip
+@pytest.mark.sitemaps09
 def test_a_cache_that_cannot_hold_a_lease_is_refused_with_what_to_set(memory, tmp_path, backend, why):
     given = {"BACKEND": backend, "LOCATION": str(tmp_path)}
     with override_settings(CACHES={"default": given}), pytest.raises(ExportError) as raised:
-        exclusive_lock(memory).__enter__()
-    assert not isinstance(raised.value, ExportRunningError)
+        export(sitemaps={"a": Numbers(1)})
+    assert (isinstance(raised.value, ExportRunningError), saved("sitemaps")) == (False, {})
     says = (
         f"Exports to storage 'sitemaps' need a lease in the cache 'default', but {backend.split('.')[-1]} "
         f"{why}. Set CACHES['default'] to Redis, Memcached or the database."

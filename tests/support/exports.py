@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 from itertools import count
+from pathlib import Path
 from xml.etree import ElementTree
 
 from django.core.exceptions import ImproperlyConfigured
@@ -124,13 +125,17 @@ def promoting(monkeypatch, before=lambda store, name: None, after=lambda store, 
     monkeypatch.setattr(LocalStore, "promote", promoted)
 
 
+def fails_with(number):
+    """Return a function that fails as a call of the system does, with the path if it is called with one."""
+
+    def fail(*arguments, **options):
+        paths = [str(path) for path in arguments[:1] if isinstance(path, Path)]
+        raise OSError(number, os.strerror(number), *paths)
+
+    return fail
+
+
 def failing_at(call, function):
     """Return a function that fails at its n-th call, counted from 1."""
-    calls = count(1)
-
-    def failing(*arguments, **options):
-        if next(calls) == call:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return function(*arguments, **options)
-
-    return failing
+    calls, fail = count(1), fails_with(errno.EIO)
+    return lambda *given, **options: (fail if next(calls) == call else function)(*given, **options)

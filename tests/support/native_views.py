@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
+from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support import articles
 from tests.support.configuration import BASE
@@ -66,10 +67,6 @@ def found(url="/sitemap.xml"):
     return [name.removeprefix(BASE) for name in named]
 
 
-def listed():
-    return [name for page in found() for name in found(page)]
-
-
 def last_parts(content):
     return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
 
@@ -106,6 +103,12 @@ def forget():
     cache.clear()
     for memory in (listings._kept, memo._entries, exported._exports, exported._pages, exported._sections):
         memory.clear()
+
+
+def export_elsewhere():
+    """Export, and answer as a process that has not read any export yet."""
+    export()
+    exported._exports.clear()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 from django.db import connections
+from django.test import override_settings
 
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
 #: Whether the running test is marked `services`. All tests that can be skipped here must be marked.
@@ -106,6 +107,15 @@ def shared_cache(settings):
             "KEY_PREFIX": token_hex(8),
         }
     }
+
+
+def unavailable_cache():
+    """Use a Redis without a server as Django's default cache."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        location = f"redis://127.0.0.1:{closed.getsockname()[1]}"
+    backend = "django.core.cache.backends.redis.RedisCache"
+    return override_settings(CACHES={"default": {"BACKEND": backend, "LOCATION": location}})
 
 
 class Quiet(WSGIRequestHandler):

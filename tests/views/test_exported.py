@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 from datetime import timedelta
 
@@ -13,8 +14,9 @@ from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
+from tests.support.exports import fails_with
 from tests.support.internals import exported as exported_views, listing, manifest, published, renewal
-from tests.support.native_views import get, last_parts, locations, of_keys, queries, slugs
+from tests.support.native_views import export_elsewhere, get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -45,10 +47,6 @@ def exported(folder, *numbers):
     return {n: last_parts(gzip.decompress((folder / NUMBER(n)).read_bytes())) for n in numbers}
 
 
-def forget_exports():
-    exported_views._exports.clear()
-
-
 class TestLivePagesOfAnExport:
     def test_are_its_pages_after_rows_have_gone_and_then_ranges(self, folder):
         write_keys(*range(1, 26))
@@ -71,8 +69,7 @@ class TestLivePagesOfAnExport:
         export()
         before = pages(1, 2, 3)
         write_keys(5)
-        export()
-        forget_exports()
+        export_elsewhere()
         *closed, last = live()
         assert closed == [NUMBER(n) for n in (4, 5, 2)]
         # An export shrinks the last page, so its number is not listed.
@@ -81,12 +78,11 @@ class TestLivePagesOfAnExport:
         # With the previous index, a crawler still finds the file, and all rows of the live page.
         assert page(1) == [*page(4), *page(5)] == sorted([*before[1], "s5"], key=lambda slug: int(slug[1:]))
         clock.time += timedelta(hours=2)
-        export()
-        forget_exports()
+        export_elsewhere()
         assert pages(1, 2, 3) == {**before, 1: []}
         # The pages are shared by hosts that clients choose.
         client_chooses_host(ROOT=folder)
-        forget_exports()
+        exported_views._exports.clear()
         for host in ("www.example.com", "b.example"):
             found = locations(get("/sitemap.xml", host=host).content)
             assert found[:3] == [f"http://{host}/{NUMBER(number)}" for number in (4, 5, 2)]
@@ -96,8 +92,7 @@ class TestLivePagesOfAnExport:
         export()
         assert live()
         write_keys(5)
-        export()
-        forget_exports()
+        export_elsewhere()
         assert page(4) == exported(folder, 4)[4]
 
     def test_are_ranges_if_the_manifest_cannot_be_read(self, folder, caplog):
@@ -129,8 +124,7 @@ class TestLivePagesOfAnExport:
         export()
         before = pages(1, 2, 3)
         (folder / ".sitemaps09" / "manifest.json").unlink()
-        export()
-        forget_exports()
+        export_elsewhere()
         assert pages(1, 2, 3) == before
 
     def test_of_many_hosts_keep_their_numbers(self, client_chooses_host, folder, monkeypatch):
@@ -156,8 +150,7 @@ class TestLivePagesOfAnExport:
         assert name.startswith("sitemap-articles.to.38.")
         assert page(1) == live(name) == of_keys(0, 2, 4, 36, 38)
         Article.objects.filter(pk=40).delete()
-        export()
-        forget_exports()
+        export_elsewhere()
         assert live()[0] == NUMBER(1)
 
 
@@ -167,11 +160,7 @@ def move(tmp_path, settings, monkeypatch):
     backend = "django.core.cache.backends.filebased.FileBasedCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
     move_seconds = set_seconds(monkeypatch, listing, renewal)
-    return lambda seconds: (move_seconds(seconds), forget_exports())
-
-
-def no_storage(*_):
-    raise OSError("no storage")
+    return lambda seconds: (move_seconds(seconds), exported_views._exports.clear())
 
 
 class TestHostsWithExportsOfTheirOwn:
@@ -205,7 +194,7 @@ class TestHostsWithExportsOfTheirOwn:
 
     def test_are_known_while_their_exports_cannot_be_read(self, move, monkeypatch):
         before = {name: live(name, host="a.example") for name in live(host="a.example")}
-        monkeypatch.setattr(published, "find_section", no_storage)
+        monkeypatch.setattr(published, "find_section", fails_with(errno.EIO))
         move(11)
         assert {name: live(name, host="a.example") for name in live(host="a.example")} == before
 
@@ -215,7 +204,7 @@ def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(move, monkeypa
     write_keys(*range(1, 31))
     export()
     with monkeypatch.context() as context:
-        context.setattr(manifest, "read_section", no_storage)
+        context.setattr(manifest, "read_section", fails_with(errno.EIO))
         names = live()
         assert live() == names
         assert not any("articles-" in name for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import nullcontext
@@ -19,8 +20,9 @@ from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE, SecondsClock
+from tests.support.exports import fails_with
 from tests.support.internals import STATE, LocalStore, exported, manifest
-from tests.support.native_views import get, locations, of_keys, slugs
+from tests.support.native_views import export_elsewhere, get, locations, of_keys, slugs
 from tests.support.sections import Numbers, declare as sitemap
 from tests.support.stores import Overwriting, saved, storage
 
@@ -66,10 +68,6 @@ def is_file(url):
     return isinstance(get(url), FileResponse)
 
 
-def forbidden(*args):
-    raise PermissionError(13, "Permission denied")
-
-
 class TestAFile:
     def test_is_served_as_the_export_wrote_it_without_a_query(self, files, django_assert_num_queries):
         Article.objects.all().delete()
@@ -98,8 +96,7 @@ class TestAFile:
         changed = ("/sitemap-articles-2.xml", "/sitemap.xml")
 
         def build():
-            export()
-            exported._exports.clear()
+            export_elsewhere()
             for file in folder.iterdir():
                 if file.is_file():
                     os.utime(file, (0, 0))
@@ -155,7 +152,7 @@ class TestTheLiveView:
         elif obstacle == "link":
             file.symlink_to(content)
         else:
-            monkeypatch.setattr(LocalStore, "open", forbidden)
+            monkeypatch.setattr(LocalStore, "open", fails_with(errno.EACCES))
         assert [slugs(PAGE) for _ in range(3)] == [FIRST_ROWS] * 3
         [record] = caplog.records
         assert record.getMessage().startswith("Live pages are served, because an exported file cannot be")
@@ -171,7 +168,7 @@ class TestTheLiveView:
 
     def test_answers_for_a_storage_that_fails(self, memory, monkeypatch, caplog):
         assert get(PAGE).status_code == 200
-        monkeypatch.setattr(Overwriting, "_open", forbidden)
+        monkeypatch.setattr(Overwriting, "_open", fails_with(errno.EACCES))
         first = locations(get("/sitemap.xml").body)[0].removeprefix(BASE)
         assert slugs(first) == FIRST_ROWS
         assert "Live pages are served" in caplog.text
@@ -181,8 +178,7 @@ class TestTheLiveView:
     def test_answers_for_another_host_path_or_setting(self, folder, configure, route):
         configure(ROOT=folder)
         assert not is_file(PAGE)
-        export()
-        exported._exports.clear()
+        export_elsewhere()
         for keys, is_served in (
             *(({}, True), ({"SERVE_EXPORTED": False}, False), ({"ROOT": None}, False)),
             ({"BASE_URL": "https://other.example.com"}, False),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import socket
 import uuid
 from contextlib import nullcontext
 from functools import partialmethod
@@ -13,7 +12,7 @@ import pytest
 from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
-from django.test import Client, override_settings
+from django.test import Client
 
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
@@ -21,7 +20,7 @@ from tests.support.configuration import set_seconds
 from tests.support.internals import Limits, ListedPage, Listing, caching, listing, memo, renewal, sources
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
-from tests.support.services import require_packages
+from tests.support.services import require_packages, unavailable_cache
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=0)]
 INDEX = "/sitemap.xml"
@@ -452,11 +451,7 @@ class TestACacheThatFails:
     def test_that_is_a_redis_without_a_server_causes_no_error(self, caplog):
         require_packages("redis")
         write_keys(*range(1, 31))
-        with socket.socket() as closed:
-            closed.bind(("127.0.0.1", 0))
-            location = f"redis://127.0.0.1:{closed.getsockname()[1]}"
-        backend = "django.core.cache.backends.redis.RedisCache"
-        with override_settings(CACHES={"default": {"BACKEND": backend, "LOCATION": location}}):
+        with unavailable_cache():
             assert crawl() == crawl() == of_keys(*range(1, 31))
             assert queries(INDEX) == 0
         assert [record.name for record in caplog.records] == [caching.__name__]

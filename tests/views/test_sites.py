@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
 from django.contrib.sites.requests import RequestSite
 from django.core.exceptions import ImproperlyConfigured
-from django.test import Client
 from django.urls import include, path
 
 from django_sitemaps09 import Sitemap, views
 from django_sitemaps09.export import export, export_hosts
+from tests.support.native_views import get, locations
 from tests.support.published import indexed
 from tests.support.sections import declare
 from tests.support.several_hosts import SITES, Pages
@@ -63,8 +61,7 @@ def sites(settings):
 
 
 def live(url, host="testserver"):
-    content = Client(headers={"host": host}).get(url).content.decode()
-    return re.findall("<loc>(.*?)</loc>", content)
+    return locations(get(url, host=host).content)
 
 
 @on_each_view

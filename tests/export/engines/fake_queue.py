@@ -46,7 +46,8 @@ class Queue:
 
     def __init__(self, folder):
         self.output, self.store, self.now, self.taken = folder, target_store(folder, ""), BEGIN, 0
-        self.engines, self.sent, self.plans, self.children, self.errors = [], [], [], [], []
+        self.engines, self.left, self.sent = [], [], []
+        self.plans, self.children, self.errors = [], [], []
         self.received = lambda number: None
 
     seconds = property(lambda self: self.now - BEGIN)
@@ -134,6 +135,9 @@ class FakeQueue(QueueEngine):
         super().__init__(workers)
         self.clock, self.sleep = lambda: self.queue.now, self.queue.sleep
         self.queue.engines.append(self)
+
+    def __exit__(self, *error):
+        self.queue.left.append(self)
 
     def put(self, message):
         self.queue.sent.append(message)

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
@@ -16,19 +17,13 @@ from django.core.exceptions import ImproperlyConfigured
 import django_sitemaps09
 from django_sitemaps09.exceptions import ExportError
 from tests.export.engines.fake_queue import PAGE, PAGES, FakeChild, Hooked, everywhere, rendered
-from tests.support.internals import STATE, LocalStore, RemoteStore, messages
+from tests.support.exports import fails_with
+from tests.support.internals import STATE, LocalStore, RemoteStore, messages, queues
 
 DIED = (
     "ExportError: Section 'hooked', page 2: the worker that claimed it did not return it, and the process "
     "that then rendered it here died (exit status -9); the system may have killed it for lack of memory"
 )
-
-
-def refuse(number):
-    def fail(*arguments):
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 class TestAClaim:
@@ -85,7 +80,7 @@ class TestAClaim:
         assert queue.export("hooked").written == ()
 
     def test_that_cannot_be_written_here_does_not_fail_the_page(self, queue, monkeypatch):
-        monkeypatch.setattr(messages.Folder, "write", refuse(errno.ENOSPC))
+        monkeypatch.setattr(messages.Folder, "write", fails_with(errno.ENOSPC))
         assert rendered(queue.export()) == (PAGES, 0)
 
     def test_is_seen_even_if_the_listing_is_late(self, queue, monkeypatch):
@@ -157,7 +152,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         children(die)
         died = DIED.replace("-9", str(end)) if isinstance(end, int) else DIED
         if end == "no process":
-            monkeypatch.setattr("django_sitemaps09.export.engines.queues.start_alone", refuse(errno.EAGAIN))
+            monkeypatch.setattr(queues, "start_alone", fails_with(errno.EAGAIN))
             died = "no process can be started here to render it: "
         report = queue.export("hooked", "b")
         first, second = (section.failure for section in report.sections)
@@ -177,10 +172,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         assert [child.is_killed for child in queue.children] == [True]
 
     def test_leaves_no_child_behind_if_a_signal_ends_the_export(self, queue, children):
-        def interrupt(child):
-            raise KeyboardInterrupt
-
-        children(interrupt)
+        children(Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             queue.export("hooked")
         assert ([child.is_killed for child in queue.children], queue.runs()) == ([True], [])
@@ -314,9 +306,7 @@ def fill_disk(patch, has_room_for="nothing"):
     write = LocalStore.write
 
     def full(store, name, *content):
-        if name.endswith(has_room_for):
-            return write(store, name, *content)
-        raise OSError(errno.ENOSPC, "No space left on device")
+        return (write if name.endswith(has_room_for) else fails_with(errno.ENOSPC))(store, name, *content)
 
     patch.setattr(LocalStore, "write", full)
 

@@ -227,7 +227,7 @@ class TestSeveralHosts:
     def test_have_one_engine_and_a_run_of_their_own(self, queue, is_working):
         queue.received = queue.work if is_working else queue.received
         reports = export_hosts(HOSTS, ["a", "b"], output=queue.output, engine=ENGINE, workers=2)
-        assert len(queue.engines) == 1
+        assert (len(queue.engines), queue.left) == (1, queue.engines)
         serial = queue.output.with_name("serial")
         export_hosts(HOSTS, ["a", "b"], output=serial, engine="serial")
         pages = (0, 2 * PAGES) if is_working else (2 * PAGES, 0)

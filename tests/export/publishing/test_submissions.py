@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +18,7 @@ from django_sitemaps09.export import export, export_hosts, verify
 from django_sitemaps09.notify import submit
 from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
+from tests.support.exports import fails_with
 from tests.support.internals import FOLDER, ROOT, STATE, Ledger, changes
 from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, engine
@@ -25,6 +28,7 @@ __all__ = ["engine"]
 
 pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
 PAGE = "sitemap-a-1.xml.gz"
+full = fails_with(errno.ENOSPC)
 
 
 def chosen(*numbers, **hooks):
@@ -37,10 +41,6 @@ def old(*numbers):
 
 def urls(*numbers):
     return [f"{BASE}/{number}/" for number in numbers]
-
-
-def full(*arguments):
-    raise OSError(28, "No space left on device")
 
 
 class Site:
@@ -352,9 +352,7 @@ class TestAFailure:
     def test_while_comparing_is_a_warning_unless_changes_were_requested(self, run, monkeypatch):
         run(1)
 
-        def unreadable(*arguments):
-            raise ExportError("the storage is gone")
-
+        unreadable = Mock(side_effect=ExportError("the storage is gone"))
         monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
         assert "the storage is gone" in run(1, 2).warnings[0]
         assert indexed(run.folder) == {*urls(1, 2)}

@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.urls import get_script_prefix, get_urlconf
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.export import export
 from tests.models import Article
+from tests.support.configuration import BASE
 from tests.support.exports import (
     GZIP_HEADER,
     Bad,
@@ -60,19 +61,31 @@ class TestTheLimits:
         lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
         urls=st.integers(1, 12),
         size=st.integers(400, 2_000),
+        text=st.booleans(),
     )
+    # The first entries determine how many fit, and others are longer.
+    @example(lengths=[0] * 12 + [40] * 18, urls=4, size=2_000, text=True)
+    @example(lengths=[0] * 12 + [40] * 18, urls=12, size=400, text=True)
     @pytest.mark.django_db
-    def test_hold_for_any_lengths_and_lose_no_url(self, tmp_path_factory, configure, lengths, urls, size):
+    def test_hold_for_any_lengths_and_lose_no_url(
+        self, tmp_path_factory, configure, lengths, urls, size, text
+    ):
         Article.objects.all().delete()
         slugs = [f"{number}-{'x' * length}"[:120] for number, length in enumerate(lengths)]
-        Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
+        rows = [Article(pk=key, slug=slug) for key, slug in enumerate(slugs)]
         configure(MAX_URLS=urls, MAX_BYTES=size)
         folder = tmp_path_factory.mktemp("limits")
-        assert export(output=folder, sitemaps={"a": article_sitemap()}).failures == []
-        assert sorted(paths(folder)) == sorted(f"/articles/{slug}/" for slug in slugs)
-        pages = [plain(folder, name) for name in named(folder)]
-        assert max(map(len, pages)) <= size
-        assert all(1 <= len(locations(page)) <= urls for page in pages)
+        sitemaps = {"a": article_sitemap(format="text" if text else "xml")}
+        for some in (rows[::2], rows[1::2]):
+            Article.objects.bulk_create(some)
+            assert export(output=folder, sitemaps=sitemaps).failures == []
+            pages = [plain(folder, name) for name in named(folder)]
+            found = [page.decode().split() if text else locations(page) for page in pages]
+            expected = Article.objects.values_list("slug", flat=True)
+            listed = [url for page in found for url in page]
+            assert sorted(listed) == sorted(f"{BASE}/articles/{slug}/" for slug in expected)
+            assert max(map(len, pages)) <= size
+            assert all(1 <= len(page) <= urls for page in found)
 
     @pytest.mark.sitemaps09(MAX_BYTES=400)
     @pytest.mark.parametrize("format_", ["xml", "text"])
@@ -126,10 +139,9 @@ class Forging(ExitStack):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("staged", "name"), [("a.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")])
-def test_a_worker_does_not_choose_what_is_published_or_where(folder, configure, monkeypatch, staged, name):
-    configure(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
+def test_a_worker_does_not_choose_what_is_published_or_where(folder, register, monkeypatch, staged, name):
+    register(articles=article_sitemap(limit=2))
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
-    monkeypatch.setitem(globals(), "FORGED", {"articles": article_sitemap()})
     monkeypatch.setattr(Forging, "staged", staged)
     monkeypatch.setattr(Forging, "name", name)
     write_articles("a", "b", "c")

@@ -192,10 +192,6 @@ class Lab:
             while cursor.execute(find, [port]) and cursor.fetchone() and time.monotonic() < deadline:
                 time.sleep(0.005)
 
-    def change(self):
-        Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - 24 * HOUR)
-        Word.objects.using(self.alias).create(word="zzz")
-
     def run(self, workers, start=None, *, atomic=False, folder=None):
         """Export to a new folder, or with `changed_only` to a copy of `start`, within some time.
 
@@ -238,7 +234,8 @@ def test_a_session_that_ends_before_any_statement_changes_nothing(lab, workers, 
     if changed_only:
         failures, start = lab.run(1)
         assert (failures, lab.run(1, folder=start)[0]) == ([], [])
-        lab.change()
+        Article.objects.using(lab.alias).filter(pk=10).update(updated=OLD - 24 * HOUR)
+        Word.objects.using(lab.alias).create(word="zzz")
     # Values that are queried once per process, such as the version of the server, are not queried again.
     assert lab.run(workers, start)[0] == []
     lab.forwarder.arm()
