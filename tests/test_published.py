@@ -6,18 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from django_sitemaps09 import published
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.published import ExportFolder, find_section
-from tests.support.internals import (
-    BACKUP,
-    ROOT,
-    Manifest,
-    PageFile,
-    SectionRecord,
-    manifest,
-    parse_base,
-    published,
-)
+from tests.support.internals import BACKUP, ROOT, Manifest, PageFile, SectionRecord, manifest, parse_base
 from tests.support.stores import Overwriting, storage
 
 pytestmark = pytest.mark.sitemaps09

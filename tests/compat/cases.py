@@ -100,9 +100,6 @@ def constant(value, **attributes):
     return of(BARE, lastmod=value, **attributes)
 
 
-# Hooks: missing, as attributes and methods, and with values of every kind.
-
-
 @dataclass(frozen=True)
 class Mute(Leaf):
     """An item whose `__str__()` is slow, such as one that follows relations."""
@@ -242,10 +239,6 @@ HOOKS = {
     "failing_constructor": of(BARE, __init__=lambda self, needed: None),
 }
 
-
-# Times, and the newest time of a section. Limits, paginators and protocols.
-
-
 TIMES = {
     "times_as_dates": each(
         method=timed(date(2025, 3, 13), date(2024, 12, 31)), attribute=constant(date(2026, 5, 6))
@@ -318,9 +311,6 @@ LANGUAGES = {
     ),
     "languages_without_i18n_mean_nothing": linked(i18n=False, languages=["de"]),
 }
-
-
-# Generic sitemaps, and expressions, which stand for contrib's methods.
 
 
 def stamped():
@@ -486,9 +476,6 @@ ROWS = {
 }
 
 
-# Third-party classes for contrib: flatpages, page trees, and unusual entries.
-
-
 class Tree:
     """A class like the sitemap of a page tree, without a base class.
 
@@ -541,9 +528,6 @@ OTHERS = {
     # A template reads attributes in the same way as keys.
     "tree_with_entries_that_are_objects": lambda b: giving(ENTRY),
 }
-
-
-# Mappings of sections, and the objects in them.
 
 
 def of_every_form(b):

@@ -25,7 +25,7 @@ from tests.support.configuration import BASE
 from tests.support.databases import ALIASES, parameter
 from tests.support.factories import CategoryFactory
 from tests.support.internals import HASHES, LocalStore, manifest, render_page
-from tests.support.published import pages as listed_pages, quick_folder, unpacked as published, urls
+from tests.support.published import pages as listed_pages, unpacked as published, urls
 from tests.support.sections import declare, listing
 
 pytestmark = pytest.mark.slow
@@ -81,7 +81,7 @@ class Twins:
 
 
 @pytest.fixture
-def twins(snapshot_using, settings, clock):
+def twins(snapshot_using, settings, clock, tmp_path):
     categories = [CategoryFactory(using=snapshot_using, slug=slug) for slug in ("red", "blue")]
     Article.objects.using(snapshot_using).bulk_create(
         Article(
@@ -93,8 +93,7 @@ def twins(snapshot_using, settings, clock):
         )
         for number in range(1, ROWS + 1)
     )
-    with quick_folder() as folder:
-        yield Twins(folder, snapshot_using, settings, clock)
+    yield Twins(tmp_path, snapshot_using, settings, clock)
     set_script_prefix("/")
 
 

@@ -12,10 +12,11 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
+from django_sitemaps09.entries import excerpt, reason_of, short_repr
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from tests.models import Word
-from tests.support.internals import ItemError, Page, alias, excerpt, read, reason_of, short_repr
+from tests.support.internals import ItemError, Page, alias, read
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, LIMITS, compiled
 from tests.support.writing import write

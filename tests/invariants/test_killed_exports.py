@@ -52,9 +52,8 @@ class Place(Project):
 
 
 @pytest.fixture
-def sqlite():
-    with published.quick_folder() as folder:
-        yield Place(folder)
+def sqlite(tmp_path):
+    return Place(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import datetime
 
 import pytest
 from django.db.models import (
@@ -47,6 +47,7 @@ from tests.models import Article, Comment, Invoice, Recent, Seat
 from tests.support.databases import ALIASES, parameter
 from tests.support.internals import checks, lastmod_text
 from tests.support.sections import declare
+from tests.support.sources import UTC
 from tests.support.ways import WAYS, by, changed_only, compatible_index
 
 # Django warns on its own pages; what they list is asserted.
@@ -68,7 +69,6 @@ pytestmark = [
 ]  # fmt: skip
 #: Ways that list a row once though a join repeats it. Django's pages count rows as the queryset does.
 OURS = {"native", "exported", "changed_only", "killed"}
-UTC = timezone.utc
 #: A day after the first visits of some articles, and before others.
 DAY = datetime(2026, 1, 4, 12, tzinfo=UTC)
 OLD = datetime(2020, 5, 17, 22, 30, tzinfo=UTC)
@@ -339,8 +339,6 @@ def test_a_section_lists_the_rows_of_its_queryset(name, way, shelf):
         assert found == WAYS["exported"](section)[0]
 
 
-# The rows of dicts and tuples.
-
 VALUES = {
     "distinct": (lambda rows: rows.values("category__slug").distinct(), "category__slug"),
     "a relation": (lambda rows: rows.values("category", "slug").annotate(n=Count("tags")), "slug", "n"),
@@ -423,9 +421,6 @@ def test_rows_with_a_composite_key_are_listed_as_they_come(name, way, using):
         assert Counter(read(section, way)) == expected
 
 
-# Declarations with values of their own: functions that return a section and its entries.
-
-
 def dated(rows, expression, path=lambda row: f"/articles/{row.slug}/"):
     """Return an entry for each row, whose lastmod is an expression."""
     return [(path(row), lastmod_text(row.made)) for row in rows.annotate(made=expression)]
@@ -502,6 +497,7 @@ UPDATED = {
     "SQL of the project": RawSQL("tests_article.updated", (), DateTimeField()),
 }
 BY_POSITION = ("a slice that a join repeats", "a slice of distinct rows", "a union")
+#: Functions that return a section, whose declaration has values of its own, and the entries of it.
 CASES = {
     # An order by the key would group by it as well.
     "groups with their own lastmods": lambda rows: (
@@ -626,9 +622,6 @@ def aggregates_over_several_relations(rows):
     return section, dated(rows, NEWEST_OR_OLD, lambda row: f"/articles/{counts[row.slug]}/")
 
 
-# The order of a model, by a relation to many.
-
-
 def whole(using, *slugs, scores=lambda number: (1, 2, 3)):
     """Create rows, each with notes of these scores on the first days of a month."""
     rows = Whole.objects.using(using)
@@ -724,9 +717,6 @@ def test_a_declaration_lists_what_its_expressions_say(name, way, shelf):
         assert Counter(found) == Counter(expected)
     if isinstance(section, type):
         assert_newest(section, way, [lastmod for _, lastmod in expected])
-
-
-# Querysets that the project has evaluated are read as they were fetched.
 
 
 def changed(rows):
@@ -825,9 +815,8 @@ def test_evaluated_groups_languages_and_composite_keys_are_read_as_they_were_fet
             assert {path for path, _ in read(section, way)} == expected
 
 
-# Querysets that no way lists, with what to do instead.
-
 OF_FIRST = Max("visits__at", filter=Q(visits__at__gt=F("first")))
+#: Querysets that no way lists, what a check says, and the error.
 REFUSED = {
     "an aggregate that needs an annotation beside another join": (
         lambda rows: section_of(

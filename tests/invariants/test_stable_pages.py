@@ -159,12 +159,6 @@ class Site:
             assert len(self.pages()) <= 2 * ideal + 2
 
 
-@pytest.fixture
-def folder():
-    with looked_at.quick_folder() as made:
-        yield made
-
-
 #: One run: where deletion starts, how many rows are deleted, and changed ends of URLs.
 STEPS = st.tuples(st.integers(0, 1_000), st.integers(0, 25), st.integers(0, 3))
 

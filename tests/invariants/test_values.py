@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta
 from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
@@ -26,7 +26,7 @@ from tests.support.factories import ArticleFactory
 from tests.support.internals import NAMESPACES
 from tests.support.published import unpacked
 from tests.support.sections import declare, listing
-from tests.support.sources import compiled as source_of, in_language, rendered, through_get_urls
+from tests.support.sources import UTC, compiled as source_of, in_language, rendered, through_get_urls
 from tests.support.ways import WAYS, Entry
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
@@ -43,7 +43,6 @@ EACH_WAY = {**WAYS, "opaque": opaque}
 #: A namespace with a character that is escaped.
 AND = "https://example.org/?a&b"
 PREFIXES = {SHOP: "shop", AND: "shop", **{namespace: prefix for prefix, namespace in NAMESPACES.items()}}
-UTC = timezone.utc
 
 
 def lines(entry):
@@ -89,7 +88,7 @@ def video(**fields):
     return [Video("/t.png", "T", "D", **fields)]
 
 
-IMAGE, ITSELF, MORE = Image("/a.png"), Alternate("en", "/2/"), "not do not include"
+IMAGE, ITSELF = Image("/a.png"), Alternate("en", "/2/")
 VIDEO = Video("/t.png", "T", "D", content_loc="/v.mp4")
 THE_NEWS = News("The Times", "en", NOW, "Title")
 VIDEO_LINES = ["video:thumbnail_loc=@/t.png", "video:title=T", "video:description=D"]
@@ -419,13 +418,15 @@ def test_no_marked_text_becomes_markup(way, text, written):
 
 
 @pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])
-@pytest.mark.parametrize("name", ["lastmod", "changefreq", "priority", "images"])
+@pytest.mark.parametrize(
+    "name", ["location", "lastmod", "changefreq", "priority", "images", "get_languages_for_item"]
+)
 def test_an_error_that_affects_several_items_is_raised(name, error):
     def fail(self, item):
         raise error
 
     with pytest.raises(error):
-        rendered(source_of(listing([1], **{name: fail})))
+        rendered(source_of(listing([1], **{name: fail}, i18n=name == "get_languages_for_item")))
 
 
 def test_of_too_many_images_the_first_ones_are_written_and_an_item_is_named_once():

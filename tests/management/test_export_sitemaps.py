@@ -331,7 +331,6 @@ def test_an_error_of_a_folder_that_became_that_of_another_user_names_the_owner(p
 
 @pytest.fixture
 def start(tmp_path):
-
     def run(sections, *arguments):
         command = ("-m", "django", "export_sitemaps", *arguments)
         return started(*command, environ=environment(tmp_path, sections), cwd=tmp_path)

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Visit
-from tests.support.databases import execute, parameter
+from tests.support.databases import ON_MARIADB, ON_POSTGRESQL, execute
 from tests.support.internals import alias, w3c
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, page_map
@@ -337,7 +337,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
         assert same(rows, F("updated")).lastmods[int(odd[1:])] == "2026-01-31T08:30:00Z"
 
 
-@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@ON_POSTGRESQL
 class TestPostgreSQL:
     def test_reads_a_column_without_a_zone_as_python_does(self, using):
         execute(using, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp")
@@ -369,7 +369,7 @@ class TestPostgreSQL:
         assert by_columns(rows, F("day")) == by_instances(rows.only("slug", "day"), F("day"))
 
 
-@pytest.mark.parametrize("using", [parameter("mariadb")], indirect=True)
+@ON_MARIADB
 class TestMariaDB:
     @pytest.mark.parametrize("value", ["0000-00-00 00:00:00", "2026-00-00 00:00:00", "2026-02-00 00:00:00"])
     @pytest.mark.parametrize("column", ["updated", "day"])

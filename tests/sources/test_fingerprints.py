@@ -25,20 +25,16 @@ from django_sitemaps09.export import export
 from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, fingerprint
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
-from tests.support.databases import execute, parameter
+from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, parameter
 from tests.support.factories import ArticleFactory, CategoryFactory
 from tests.support.internals import HASHES, Fingerprint, Page, read_page
 from tests.support.memory import traced
-from tests.support.published import quick_folder
 from tests.support.sections import declare
-from tests.support.sources import LIMITS, NOON, UTC, compiled, listing, page_map, source_of
+from tests.support.sources import ALL, LIMITS, NOON, UTC, compiled, listing, page_map, source_of
 from tests.support.tables import KEYS
 
 pytestmark = [pytest.mark.usefixtures("small_slices"), pytest.mark.sitemaps09]
-ALL = Page(1, None, None)
 NOW = Cast(Value(NOON), models.DateTimeField())
-ON_SQLITE = pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-ON_POSTGRESQL = pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
 
 
 def of_rows(rows, location=ROUTE, **hooks):
@@ -542,28 +538,27 @@ def test_a_live_page_with_missing_rows_never_has_the_etag_of_the_complete_page(t
 
 
 @pytest.mark.slow
-def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(table, configure):
+def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(table, configure, folder):
     configure(MAX_URLS=6, ENGINE="serial")
     sitemaps = {"articles": table.section()}
-    with quick_folder() as folder:
 
-        def run():
-            report = export(output=folder, sitemaps=sitemaps, changed_only=True, force=["articles"])
-            assert report.failures == []
-            files = [gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")]
-            return report.sections[0].skipped == len(files), b"".join(files)
+    def run():
+        report = export(output=folder, sitemaps=sitemaps, changed_only=True, force=["articles"])
+        assert report.failures == []
+        files = [gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")]
+        return report.sections[0].skipped == len(files), b"".join(files)
 
-        run()
-        assert run()[0]
-        count, incomplete, number = 1, 0, 0
-        while number < count:
-            number += 1
-            # A change on each page, so that this run renders them.
-            for pk in (1, 7, 12):
-                table.articles.filter(pk=pk).update(slug=f"s{pk}-{number}")
-            with table.vanishing(number):
-                incomplete += run()[1].count(b"<loc>") < len(KEYS)
-                count = table.statements
-            written = run()[1]
-            assert [f"/s{pk}".encode() in written for pk in KEYS] == [True] * len(KEYS), number
-        assert incomplete > 3
+    run()
+    assert run()[0]
+    count, incomplete, number = 1, 0, 0
+    while number < count:
+        number += 1
+        # A change on each page, so that this run renders them.
+        for pk in (1, 7, 12):
+            table.articles.filter(pk=pk).update(slug=f"s{pk}-{number}")
+        with table.vanishing(number):
+            incomplete += run()[1].count(b"<loc>") < len(KEYS)
+            count = table.statements
+        written = run()[1]
+        assert [f"/s{pk}".encode() in written for pk in KEYS] == [True] * len(KEYS), number
+    assert incomplete > 3

@@ -14,7 +14,6 @@ from django.db import connection, connections
 from django.db.models import Count, F, Max, Window
 from django.db.models.functions import RowNumber
 from django.db.models.signals import post_init
-from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export import export
@@ -24,10 +23,10 @@ from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.engine_project import Project
-from tests.support.internals import Page, export_sitemaps
+from tests.support.internals import export_sitemaps
 from tests.support.processes import forkable
 from tests.support.sections import Numbers, declare
-from tests.support.sources import compiled, through_get_urls
+from tests.support.sources import ALL, by_route, compiled, through_get_urls
 
 #: More than ten, the minimum number of queries for a hint.
 COUNT = 24
@@ -37,10 +36,6 @@ ARTICLES = Article.objects
 def of_category(self, item):
     """A typical N+1 problem: one query for the related object of each item."""
     return f"/{item.category and item.category.slug}/{item.slug}/"
-
-
-def of_slug(self, item):
-    return reverse("article", kwargs={"slug": item.slug})
 
 
 def priority(self, item):
@@ -69,7 +64,7 @@ Translated = default("Translated", location=of_category, i18n=True, get_language
 Sliced = default("Sliced", ARTICLES.all()[:COUNT], location=of_category)
 # Django cannot annotate the rows of a union.
 UNION = ARTICLES.filter(pk__lte=1).union(ARTICLES.filter(pk__gt=1))
-United = default("United", UNION, lastmod=F("updated"), location=of_slug)
+United = default("United", UNION, lastmod=F("updated"), location=by_route)
 OF_CONTRIB = {"items": lambda self: ARTICLES.order_by("pk"), "location": of_category, "limit": 10}
 Written = declare(ContribSitemap, **OF_CONTRIB)
 Listed = declare(Sitemap, items=lambda self: [row for row in ARTICLES.all() if row.category.slug])
@@ -77,7 +72,7 @@ OwnUrls = through_get_urls(default("OwnUrls", limit=10))
 # Worker processes find these sections by the setting.
 KINDS = (Declared, Default, Related, Joined, Prefetched, TwoHooks, Translated, Sliced)
 SECTIONS = {kind.__name__.lower(): type(kind.__name__, (kind,), {"limit": 10}) for kind in KINDS}
-SUGGESTIBLE = {"reversed": default("Reversed", location=of_slug), "related": Related}
+SUGGESTIBLE = {"reversed": default("Reversed", location=by_route), "related": Related}
 
 
 def populate():
@@ -94,7 +89,7 @@ rows = pytest.fixture(lambda db: populate())
 def costs_of(sitemap):
     source = compiled(sitemap)
     with record_costs() as costs:
-        list(source.batches(Page(1, None, None)))
+        list(source.batches(ALL))
     return costs
 
 

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemaps09 import PathTemplate, Route, Sitemap
 from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, Ticket, Word
 from tests.support import sources
-from tests.support.databases import parameter
+from tests.support.databases import ON_POSTGRESQL, ON_SQLITE
 from tests.support.internals import Limits, Page, PositionSource, fill
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, FIRST, compiled, keys_of, locations, page_map, rendered, source_of
@@ -174,7 +174,7 @@ class Column(NamedTuple):
     types: dict[str, str] = {}
 
 
-UTC = timezone.utc
+UTC = sources.UTC
 WORDS = ["a", "B", "b1", "A1", "é", "É2", "Z", "z1", "ß", "10", "9", "09", "%", "_", "\\", "'"]
 DECIMALS = [*map(Decimal, ("9.75", "10.00", "-3.50", "100.00", "0.00", "9.80", "-20.00", "8.00"))]
 DAYS = [date(1, 1, 1), date(999, 12, 31), date(2020, 2, 29), date(2020, 10, 1), date(9999, 12, 31)]
@@ -361,7 +361,7 @@ def test_a_key_whose_values_cannot_be_hashed_is_refused(name):
 TOO_OLD = pytest.mark.skipif(VERSION < (6, 1), reason="Django before 6.1 cannot read it")
 
 
-@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+@ON_SQLITE
 @pytest.mark.parametrize("kind", [pytest.param("text", marks=TOO_OLD), pytest.param("", id="no type")])
 def test_decimals_that_sqlite_stores_as_text_are_listed(kind, using):
     field = models.DecimalField(max_digits=4, decimal_places=2)
@@ -370,7 +370,7 @@ def test_decimals_that_sqlite_stores_as_text_are_listed(kind, using):
         assert sum(page.written.urls for page in rendered(source)) == 3
 
 
-@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@ON_POSTGRESQL
 def test_a_bound_that_the_database_rejects_does_not_end_a_transaction(using):
     with table(using, KINDS["words in an order of their own"]) as rows:
         assert not compiled(declare(queryset=rows.all(), location="/")).in_order([("low",), ("removed",)])

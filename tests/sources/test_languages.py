@@ -22,7 +22,7 @@ from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.export import export
 from django_sitemaps09.routing import routes
 from tests.models import Article, Category
-from tests.support.documents import by_contrib
+from tests.support.documents import LINKED, by_contrib
 from tests.support.factories import ArticleFactory
 from tests.support.internals import Limits, Page, PositionSource, QuerySource, slices, sources
 from tests.support.memory import traced
@@ -34,6 +34,7 @@ from tests.support.sources import (
     SEVERAL,
     TEN,
     alternates,
+    by_route,
     compiled,
     cut,
     errors,
@@ -48,13 +49,8 @@ from tests.support.sources import (
 from tests.support.ways import compatible_entries, whole
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(PREFIXED), pytest.mark.sitemaps09(ENGINE="serial")]
-LINKED = {"i18n": True, "alternates": True, "x_default": True}
 BY_SLUG = Route("article", slug=F("slug"))
 BARE = urlconf(prefixed=False)
-
-
-def by_route(self, item):
-    return reverse("article", kwargs={"slug": item.slug})
 
 
 def articles_in(using, count):

@@ -18,15 +18,14 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import Route
 from tests.models import Article
-from tests.support.databases import parameter
+from tests.support.databases import ON_POSTGRESQL, parameter
 from tests.support.internals import Page
 from tests.support.sections import declare
-from tests.support.sources import batch_locations as paths, compiled, set_slices
+from tests.support.sources import ALL, compiled, set_slices
 
 ROWS, SLICE = 50, 10
 #: Timeout in seconds, so that a failing test does not hang.
 DEADLINE = 30
-ALL = Page(1, None, None)
 PATHS = [f"/articles/a{n:02}/" for n in range(ROWS)]
 HERE = threading.current_thread().name
 execute = CursorWrapper.execute
@@ -45,6 +44,10 @@ def source(using):
 def declared(using, **attributes):
     rows = {"queryset": Article.objects.using(using), "location": Route("article", slug=F("slug"))}
     return compiled(declare(**rows | attributes))
+
+
+def paths(batches):
+    return [path for batch in batches for version in batch.listed_localizations for path in version.texts()]
 
 
 def is_reading(name=None):
@@ -144,7 +147,7 @@ def test_a_reader_that_lets_go_leaves_the_connection_to_its_thread(source, using
     assert not connections[using].allow_thread_sharing
 
 
-@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+@ON_POSTGRESQL
 def test_slices_do_not_hold_up_an_interrupt(using):
     """On other databases, queries run in this thread, and their driver is interrupted."""
     Article.objects.using(using).bulk_create(Article(slug=f"a{n:02}") for n in range(2 * SLICE))

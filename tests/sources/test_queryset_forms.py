@@ -25,13 +25,15 @@ from tests.invariants.test_querysets import (
     OF_SOME,
     ROUTE,
     ROWS,
+    commented,
     evaluated,
     high,
     low,
+    section_of as section,
     tagged,
 )
 from tests.models import Article, Comment, Discussed
-from tests.support.databases import execute, no_cursor_left, parameter
+from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, no_cursor_left, parameter
 from tests.support.internals import (
     Page,
     QuerySource,
@@ -45,6 +47,7 @@ from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare
 from tests.support.sources import (
+    ALL,
     BASE,
     KINDS,
     NOON,
@@ -78,9 +81,6 @@ pytestmark = [
     pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
     pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
 ]  # fmt: skip
-ON_SQLITE = pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-ON_POSTGRESQL = pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-ALL = Page(1, None, None)
 BY_POSITION = [name for name in ROWS if re.match("(a|an empty) (slice|union)|an intersection|a diff", name)]
 BY_RANGES = {name: build for name, build in ROWS.items() if name not in BY_POSITION}
 BY_RANGES["a random order"] = lambda rows: rows.order_by("?")
@@ -90,10 +90,6 @@ APART = [
     "a slice with extra()", "a union of counts", "a union of other annotations", "a union of deferred rows",
     "a union in the order of a relation", "an intersection", "a difference", "a union without an order",
 ]  # fmt: skip
-
-
-def section(queryset, location=ROUTE, limit=50_000, **hooks):
-    return declare(queryset=queryset, location=location, limit=limit, **hooks)
 
 
 def without_instances(model=Article):
@@ -315,10 +311,6 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(shelf, m
         next(batches)
 
 
-def counted(rows):
-    return rows.annotate(n=Count("comments"))
-
-
 TO_MANY = r"Declared.*multi-valued relation.*Max\(\).*method"
 ASIDE = r"Declared.*aggregate.*right side.*left side.*Exists"
 REFUSED = {
@@ -329,13 +321,13 @@ REFUSED = {
     ),
     "a function to many": (lambda rows: section(rows, changefreq=Lower("tags__name")), TO_MANY),
     # Grouped by the tag, each article would occur once for each tag.
-    "groups to many": (lambda rows: section(counted(rows), lastmod=F("tags__pk")), TO_MANY),
-    "methods to many": (lambda rows: section(counted(rows), METHOD, lastmod=F("tags__pk")), TO_MANY),
+    "groups to many": (lambda rows: section(commented(rows), lastmod=F("tags__pk")), TO_MANY),
+    "methods to many": (lambda rows: section(commented(rows), METHOD, lastmod=F("tags__pk")), TO_MANY),
     "an aggregate aside": (
         lambda rows: section(rows.filter(published=True) | tagged(rows).filter(n__gt=0)), ASIDE,
     ),
     "an annotation of a union": (
-        lambda rows: section(counted(rows).union(counted(rows)), Route("article", slug=F("n"))),
+        lambda rows: section(commented(rows).union(commented(rows)), Route("article", slug=F("n"))),
         r"Declared: items\(\) returns a union.* 'n' into field",
     ),
     "a protocol": (lambda rows: section(rows, protocol="ftp"), r"\.protocol must be 'http' or 'https'"),
@@ -358,7 +350,7 @@ def test_checks_refuse_what_extra_selects_and_survive_its_conditions(shelf):
     selecting = section(shelf.extra(select={"up": "tests_article.day"}), lastmod=F("up"))
     assert "sitemaps09.E034" in [found.id for found in check_declarations([selecting])]
     # Django cannot group by the text of a condition, and so cannot list these rows.
-    rows = counted(shelf).filter(n__gte=2) | shelf.extra(where=["tests_article.id > 0"])
+    rows = commented(shelf).filter(n__gte=2) | shelf.extra(where=["tests_article.id > 0"])
     declared = declare(queryset=rows.distinct(), lastmod=NEWEST)
     assert [each.id for each in check_declarations([declared]) if each.id != "sitemaps09.E033"] == []
 

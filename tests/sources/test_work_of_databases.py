@@ -16,10 +16,9 @@ from tests.models import Article, Category, Comment, Seat
 from tests.support.databases import execute, parameter
 from tests.support.internals import Limits, Page, members
 from tests.support.sections import declare
-from tests.support.sources import KINDS, NOON, compiled, keys_of, page_map, set_slices
+from tests.support.sources import ALL, KINDS, NOON, compiled, keys_of, page_map, set_slices
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cached_site")]
-ALL = Page(1, None, None)
 
 #: An expression that rows are grouped by.
 NEWEST = "a lastmod that is an aggregate"

@@ -33,6 +33,11 @@ def parameter(alias, *, transaction=False):
     return pytest.param(alias, marks=[mark], id="sqlite" if alias == "default" else alias)
 
 
+ON_SQLITE, ON_POSTGRESQL, ON_MARIADB = (
+    pytest.mark.parametrize("using", [parameter(alias)], indirect=True) for alias in ALIASES
+)
+
+
 def require(alias):
     """Skip the test if a server does not answer; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     if alias == "default":

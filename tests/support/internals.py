@@ -6,35 +6,11 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import (
-    checks,
-    compression,
-    filenames,
-    pages,
-    protocol,
-    published,
-    robots,
-    sections,
-    sitemaps,
-    sources,
-    stores,
-    writer,
-)
+from django_sitemaps09 import checks, compression, filenames, protocol, sections, sources, stores, writer
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.compression import compress, compressor
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import (
-    NAMESPACES,
-    Batch,
-    IndexEntry,
-    ItemError,
-    Localization,
-    SafeColumn,
-    TemplateColumn,
-    excerpt,
-    reason_of,
-    short_repr,
-)
+from django_sitemaps09.entries import NAMESPACES, Batch, ItemError, Localization, SafeColumn
 from django_sitemaps09.export import engines, host
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
@@ -47,7 +23,6 @@ from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.notify.client import Client, Connections
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
-from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from django_sitemaps09.pages import HASHES, Fingerprint, Key, Page, fill
 from django_sitemaps09.protocol import (
     CHANGEFREQS,

@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.db.models import Value
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.translation import get_language
 
+from django_sitemaps09 import pages
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
-from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
+from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 
@@ -32,6 +33,8 @@ UTC = timezone.utc
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+#: The only page of a section that is not divided.
+ALL = Page(1, None, None)
 
 
 class RenderedPage(NamedTuple):
@@ -87,15 +90,6 @@ def locations(done):
 
 def errors(done):
     return [tuple(error) for page in done for error in page.written.errors]
-
-
-def batch_locations(batches, base=""):
-    """Return the locations of all entries, item by item, with paths joined to a base."""
-    found = []
-    for batch in batches:
-        for texts in zip(*(version.texts() for version in batch.listed_localizations), strict=True):
-            found += [f"{base}{text}" if text[:1] == "/" else text for text in texts if text is not None]
-    return found
 
 
 def keys_of(source, page):
@@ -226,6 +220,10 @@ def urlconf(*, prefixed):
 
 
 PREFIXED = urlconf(prefixed=True)
+
+
+def by_route(self, item):
+    return reverse("article", kwargs={"slug": item.slug})
 
 
 def in_language(self, item):

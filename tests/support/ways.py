@@ -72,9 +72,6 @@ def entries(document):
     return [entry[:2] for entry in whole(document)]
 
 
-# Live pages.
-
-
 def native_pages(section, read=entries):
     """Return the lastmod of each page in the index, and its entries."""
     # No listing of another section with this name.
@@ -87,9 +84,6 @@ def native_pages(section, read=entries):
         document = match.func(request, **{**match.kwargs, "sitemaps": declared}).content
         found.append((lastmod, read(document)))
     return found
-
-
-# Files.
 
 
 def published_pages(folder, read=entries):
@@ -150,9 +144,6 @@ def killed(section):
         return found
 
 
-# Django's pages.
-
-
 def _bound(section):
     return section() if isinstance(section, type) else section
 
@@ -200,9 +191,6 @@ def url_dict_entries(section):
     return whole(get_template("sitemap.xml").render({"urlset": urls}).strip())
 
 
-# All ways.
-
-
 def _flat(found):
     return [entry for _, page in found for entry in page]
 
@@ -247,19 +235,12 @@ WAYS = {
 }
 
 
-# Readers of path and lastmod only.
-
-
 def native(section):
     return _flat(native_pages(section))
 
 
 def compatible(section):
     return compatible_entries(section, entries)
-
-
-def url_dicts(section):
-    return [entry[:2] for entry in url_dict_entries(section)]
 
 
 def compatible_index(section):

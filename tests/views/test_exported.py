@@ -9,13 +9,13 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import Route
+from django_sitemaps09 import Route, published
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.exports import fails_with
-from tests.support.internals import exported as exported_views, listing, manifest, published, renewal
+from tests.support.internals import exported as exported_views, listing, manifest, renewal
 from tests.support.native_views import export_elsewhere, get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 

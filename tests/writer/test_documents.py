@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from django_sitemaps09 import Alternate
+from django_sitemaps09.entries import IndexEntry, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.writer import FORMATS, TEXT, elements, index_document, stylesheet, urlset_head
 from tests.support.configuration import EXAMPLES
@@ -19,12 +20,10 @@ from tests.support.internals import (
     SITEMAP_NAMESPACE,
     URLSET,
     Batch,
-    IndexEntry,
     ItemError,
     Limits,
     Localization,
     SafeColumn,
-    TemplateColumn,
     WriteResult,
     page_format,
     w3c,
