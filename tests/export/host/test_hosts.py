@@ -36,7 +36,9 @@ from tests.support.internals import (
     ROOT as MANIFEST,
     STATE,
     LocalStore,
+    engines,
     parse_base,
+    render_page,
     stores,
     target_store,
 )
@@ -653,3 +655,36 @@ def test_an_invalid_argument_is_an_error_before_any_host_is_written(folder, opti
         run(folder, **options)
     assert type(raised.value).__module__.startswith(("django_sitemaps09", "django.core.exceptions"))
     assert published.states(folder, hidden=True) == before
+
+
+class Once:
+    """Engine that renders in this process, and records its uses."""
+
+    events = []
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.events.append("made")
+
+    def __enter__(self):
+        return self.events.append("entered") or self
+
+    def __exit__(self, *error):
+        self.events.append("left")
+
+    def submit(self, renderer, task):
+        self.events.append(f"{renderer.folder}/{task.page.number}")
+        return lambda: render_page(renderer, task)
+
+    def end_run(self):
+        self.events.append("ended")
+
+
+def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
+    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+    monkeypatch.setattr(Once, "events", [])
+    thirty()
+    assert written(run(folder, sections=None, names=["a"], engine=f"{__name__}.Once"))
+    each = [[f"{FOLDERS[host]}/{number}" for number in (1, 2, 3)] for host in (A, B)]
+    assert Once.events == ["made", "entered", *each[0], "ended", *each[1], "ended", "left"]
+    whole(folder, A, B)
