@@ -21,12 +21,12 @@ from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_pr
 from django.utils import timezone as zones, translation
 from hypothesis import given, strategies as st
 
-from django_sitemaps09 import PathTemplate, Route, Sitemap, sitemaps, views
+from django_sitemaps09 import PathTemplate, Route, Sitemap, views
 from tests.compat import projects
 from tests.models import Article, Comment, Event, Ticket
 from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, require
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
-from tests.support.internals import count_rows, in_page_order
+from tests.support.internals import count_rows, in_page_order, sitemaps
 from tests.support.memory import needs_resource
 from tests.support.processes import ended, started
 from tests.support.sections import declare, listing

@@ -18,10 +18,9 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import transaction
 from django.test import override_settings
 
-from django_sitemaps09.orm.traits import has_window_function
 from tests.invariants.fuzz.sections import KINDS, case_of, expected, write
 from tests.support.databases import ALIASES, parameter, require
-from tests.support.internals import QuerySource, checks, lastmod_text, sources
+from tests.support.internals import QuerySource, checks, has_window_function, lastmod_text, sources
 from tests.support.sources import BASE, LIMITS, set_slices
 from tests.support.ways import compatible, exported_pages, native_pages, url_dict_entries
 

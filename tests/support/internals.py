@@ -6,7 +6,18 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import checks, compression, filenames, protocol, sections, sources, stores, writer
+from django_sitemaps09 import (
+    checks,
+    compression,
+    filenames,
+    pages,
+    protocol,
+    sections,
+    sitemaps,
+    sources,
+    stores,
+    writer,
+)
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.compression import compress, compressor
 from django_sitemaps09.conf import conf
@@ -23,6 +34,7 @@ from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.notify.client import Client, Connections
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
+from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from django_sitemaps09.pages import HASHES, Fingerprint, Key, Page, fill
 from django_sitemaps09.protocol import (
     CHANGEFREQS,

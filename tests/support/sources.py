@@ -23,9 +23,8 @@ from django.db.models import Value
 from django.urls import path, reverse
 from django.utils.translation import get_language
 
-from django_sitemaps09 import pages
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
-from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, slices, sources
+from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 

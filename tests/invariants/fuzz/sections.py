@@ -22,8 +22,8 @@ from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.orm.internals import to_many_aliases
-from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from tests.invariants.fuzz import models
+from tests.support.internals import divides_groups, has_window_function
 
 UTC = timezone.utc
 ROWS = 12
