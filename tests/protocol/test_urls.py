@@ -95,7 +95,7 @@ REASONS = {
         *("https://example.com:", "https://https://example.com", "https://http", "https://HTTPS:80"),
         *("https://www.example.comhttps://www.example.com", "https://https:"),
         *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
-        "https://example.com\u3000",
+        *("https://example.com\u3000", "https://exam\xadple.com", "https://-\xad", "https://a\u200bb.com"),
     ],
 )  # fmt: skip
 def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url):

@@ -19,7 +19,7 @@ from tests.support.internals import STATE, sections
 
 #: The base of all URLs in tests with one host.
 BASE = "https://www.example.com"
-EXAMPLES = int(os.environ.get("SITEMAPS09_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("SITEMAPS09_EXAMPLES", "15"))
 THOROUGH = EXAMPLES >= 30
 KILL_STEP = int(os.environ.get("SITEMAPS09_KILL_STEP", "11"))
 
