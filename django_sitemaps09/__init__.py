@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.entries import Alternate, Extension, Image, News, Platform, Restriction, Video
+from django_sitemaps09.protocol import Alternate, Extension, Image, News, Platform, Restriction, Video
 from django_sitemaps09.routing.location_templates import PathTemplate
 from django_sitemaps09.routing.routes import Route
 from django_sitemaps09.sections import register

@@ -16,8 +16,7 @@ from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_u
 from django.utils import timezone, translation
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import typed_repr
-from django_sitemaps09.protocol import Limits
+from django_sitemaps09.protocol import Limits, typed_repr
 
 ValueT = TypeVar("ValueT")
 

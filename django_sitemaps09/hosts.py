@@ -33,9 +33,8 @@ from django.http.request import split_domain_port
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import check_text, short_repr
 from django_sitemaps09.orm.retry import retry
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, check_text, short_repr
 
 # The name of the folder of a host.
 _FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")

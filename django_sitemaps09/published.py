@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hosts import host_folder, plain_host
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, excerpt
+from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import check_root

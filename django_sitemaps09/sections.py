@@ -21,10 +21,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.filenames import NAME
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, short_repr, typed_repr
+from django_sitemaps09.protocol.filenames import NAME
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sitemaps.declared import read
 

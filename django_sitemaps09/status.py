@@ -17,10 +17,9 @@ from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
-from django_sitemaps09.entries import excerpt, first_names, reason_of
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.hosts import export_base, is_host_from_client
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
-from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, LIVE_RANGE, STYLESHEET
+from django_sitemaps09.protocol.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, LIVE_RANGE, STYLESHEET
 from django_sitemaps09.views.native import CONVERTER
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.mutants import Mutant, mutants_of, mutated, sample
 
-MODULE = "django_sitemaps09/pages.py"
+MODULE = "django_sitemaps09/protocol/pages.py"
 
 
 @pytest.mark.parametrize(

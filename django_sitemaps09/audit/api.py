@@ -31,11 +31,10 @@ from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is
 from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.hosts import export_base, host_folder
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
+from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import LocalStore
 

@@ -19,9 +19,9 @@ from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, url_problem
 from django_sitemaps09.audit.rules.values import Lastmods, Moment, check_values, newer_than, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
+from django_sitemaps09.protocol.compression import GZIP_MAGIC
 
 MAX_DOCUMENTS, MAX_LEVELS = 100_000, 5  # Number of documents, and depth of nested indexes.
 

@@ -19,9 +19,8 @@ from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
-from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE, normalized
+from django_sitemaps09.protocol import MAX_URLS, NAMESPACES, SITEMAP_NAMESPACE, normalized
 
 etree = optional("lxml.etree")
 

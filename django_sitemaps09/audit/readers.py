@@ -16,10 +16,9 @@ from django.http.request import split_domain_port, validate_host
 from django.test import Client
 from django.urls import get_script_prefix
 
-from django_sitemaps09.compression import GZIP_MAGIC, TrailingDataError, gunzip
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.protocol import MAX_BYTES, Base, normalized
+from django_sitemaps09.protocol import MAX_BYTES, Base, normalized, reason_of
+from django_sitemaps09.protocol.compression import GZIP_MAGIC, TrailingDataError, gunzip
 from django_sitemaps09.stores import Store
 
 

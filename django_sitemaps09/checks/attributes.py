@@ -32,11 +32,11 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
-from django_sitemaps09.entries import Extension, has_text
 from django_sitemaps09.hooks.expressions import EXTENDING, FIELDS, location_problem
 from django_sitemaps09.hooks.extensions import repeated_name
 from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
+from django_sitemaps09.protocol import Extension, has_text
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.routing.routes import Route
 from django_sitemaps09.sitemaps import (

@@ -18,8 +18,8 @@ from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
+from django_sitemaps09.protocol import typed_repr
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: Types that can be iterated without running a query.

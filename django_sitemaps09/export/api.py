@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import export_host
@@ -18,6 +17,7 @@ from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, 
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import EXPECTED
 from django_sitemaps09.export.report import Report, with_peaks
+from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import read_root
 from django_sitemaps09.state.previous import check_site

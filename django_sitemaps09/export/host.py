@@ -14,7 +14,6 @@ from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
@@ -26,7 +25,8 @@ from django_sitemaps09.export.rendering.page import Engine, Renderer
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.section import SectionOutcome, export_section
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
-from django_sitemaps09.filenames import INDEX
+from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.state.history import RecordedRun, SectionChange, record_exported, record_run
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.previous import check_pages

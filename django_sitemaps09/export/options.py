@@ -14,13 +14,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import hosts, sections, stores
 from django_sitemaps09.conf import conf, local_path, strings
-from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import Published, SectionReport
-from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.orm.retry import retry
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, typed_repr
+from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.sections import Section
 from django_sitemaps09.state.journal import Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile

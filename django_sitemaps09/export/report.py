@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from django_sitemaps09.entries import ItemError
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.notify import Submission
+from django_sitemaps09.protocol import ItemError
 from django_sitemaps09.state.manifest import PageFile
 
 try:

@@ -13,9 +13,12 @@ from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_urlconf
 
-from django_sitemaps09 import protocol, writer
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import (
+from django_sitemaps09.hooks.calls import FAILED, Items
+from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS, Hook, is_missing
+from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.protocol import (
     NAMESPACES,
     Alternate,
     Batch,
@@ -29,9 +32,6 @@ from django_sitemaps09.entries import (
     short_repr,
     typed_repr,
 )
-from django_sitemaps09.hooks.calls import FAILED, Items
-from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS, Hook, is_missing
-from django_sitemaps09.hosts import AllowedHosts
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
@@ -164,7 +164,7 @@ def create_batch(
 
 
 def _foreign_xml(extension: Extension, text: str | None) -> str:
-    return writer.extension_text(extension, text or "")
+    return protocol.extension_text(extension, text or "")
 
 
 def _convert_lists(

@@ -11,11 +11,10 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import reason_of
-from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, reason_of
+from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.protocol.urlset import find_line
 from django_sitemaps09.status import ExportState
-from django_sitemaps09.writer.urlset import find_line
 
 #: Maximum number of files that one search reads.
 MAX_FILES = 40

@@ -15,12 +15,11 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sections import Section
@@ -36,7 +35,6 @@ from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
-from django_sitemaps09.writer import FORMATS, elements
 
 # Maximum number of rows that a query returns. The values of most locations belong to one row.
 _MAX_FOUND = 10

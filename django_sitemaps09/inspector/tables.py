@@ -12,9 +12,9 @@ from django.template.defaultfilters import filesizeformat
 from django_sitemaps09.audit import AuditReport
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, excerpt, pluralize
 from django_sitemaps09.inspector.lookup import Answer
 from django_sitemaps09.inspector.overview import LABELS, Overview
+from django_sitemaps09.protocol import ItemError, excerpt, pluralize
 from django_sitemaps09.state.history import RecordedRun, SectionChange
 from django_sitemaps09.status import SectionStatus
 

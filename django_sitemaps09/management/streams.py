@@ -14,8 +14,8 @@ from shutil import get_terminal_size
 from threading import RLock
 from typing import Any
 
-from django_sitemaps09.entries import pluralize
 from django_sitemaps09.export import PageFile, SectionReport
+from django_sitemaps09.protocol import pluralize
 
 try:
     from tqdm import tqdm

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from django import db
 from django.db import DatabaseError, OperationalError, connections
 
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.protocol import reason_of
 
 logger = logging.getLogger(__name__)
 

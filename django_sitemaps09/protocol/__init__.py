@@ -1,10 +1,43 @@
-"""The Sitemaps protocol 0.9: its limits, and the conversion of values to strings.
+"""The Sitemaps protocol 0.9: limits, values, and the bytes of documents. Nothing here imports Django.
 
 In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "the XSD" is its schema.
 """
 
 from __future__ import annotations
 
+from django_sitemaps09.protocol.batches import (
+    Alternate as Alternate,
+    Batch as Batch,
+    Column as Column,
+    IndexEntry as IndexEntry,
+    ItemError as ItemError,
+    Localization as Localization,
+    SafeColumn as SafeColumn,
+    TemplateColumn as TemplateColumn,
+)
+from django_sitemaps09.protocol.documents import (
+    STYLESHEET_MARK as STYLESHEET_MARK,
+    WriteResult as WriteResult,
+    elements as elements,
+    index_document as index_document,
+    index_entry_size as index_entry_size,
+    stylesheet as stylesheet,
+    write_document as write_document,
+)
+from django_sitemaps09.protocol.fields import (
+    MAX_MESSAGE as MAX_MESSAGE,
+    MAX_SHOWN as MAX_SHOWN,
+    check_text as check_text,
+    excerpt as excerpt,
+    first_names as first_names,
+    has_text as has_text,
+    key_excerpt as key_excerpt,
+    plain_text as plain_text,
+    pluralize as pluralize,
+    reason_of as reason_of,
+    short_repr as short_repr,
+    typed_repr as typed_repr,
+)
 from django_sitemaps09.protocol.limits import (
     INDEX_LIMITS as INDEX_LIMITS,
     MAX_BYTES as MAX_BYTES,
@@ -16,6 +49,18 @@ from django_sitemaps09.protocol.limits import (
     SITEMAP_NAMESPACE as SITEMAP_NAMESPACE,
     STRICTEST_MAX_BYTES as STRICTEST_MAX_BYTES,
     Limits as Limits,
+)
+from django_sitemaps09.protocol.media import (
+    NAMESPACES as NAMESPACES,
+    Extension as Extension,
+    Image as Image,
+    News as News,
+    Platform as Platform,
+    Restriction as Restriction,
+    Video as Video,
+)
+from django_sitemaps09.protocol.media_elements import (
+    extension_text as extension_text,
 )
 from django_sitemaps09.protocol.urls import (
     INDEXNOW_ENDPOINT as INDEXNOW_ENDPOINT,
@@ -34,9 +79,15 @@ from django_sitemaps09.protocol.urls import (
     quote_matches as quote_matches,
     uri as uri,
 )
+from django_sitemaps09.protocol.urlset import (
+    FORMATS as FORMATS,
+    TEXT as TEXT,
+    URLSET as URLSET,
+    page_format as page_format,
+    urlset_head as urlset_head,
+)
 from django_sitemaps09.protocol.values import (
     CHANGEFREQS as CHANGEFREQS,
-    Changefreq as Changefreq,
     changefreq_text as changefreq_text,
     check_links as check_links,
     drop_future as drop_future,

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from django_sitemaps09.entries import short_repr, typed_repr
+from django_sitemaps09.protocol.fields import short_repr, typed_repr
 from django_sitemaps09.protocol.limits import MAX_LOCATION
 
 #: IndexNow shares what this endpoint receives with all search engines that take part.

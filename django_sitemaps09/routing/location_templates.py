@@ -14,7 +14,7 @@ from uuid import UUID
 from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import SafeColumn, TemplateColumn, typed_repr
+from django_sitemaps09.protocol import SafeColumn, TemplateColumn, typed_repr
 
 # The types of constants. A lazy string, which is a Promise, is not evaluated before it is needed.
 _CONSTANTS = (str, Number, date, time, UUID, Promise)

@@ -36,13 +36,13 @@ from django.utils.translation import get_language, get_language_from_path, overr
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import SafeColumn, TemplateColumn, short_repr
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
     prefixed_resolver,
     reverse_candidates,
 )
+from django_sitemaps09.protocol import SafeColumn, TemplateColumn, short_repr
 from django_sitemaps09.routing.location_templates import (
     SLUG_CHARACTERS,
     LocationTemplate,

@@ -20,16 +20,6 @@ from django.utils.functional import Promise, cached_property
 from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
-from django_sitemaps09.entries import (
-    Alternate,
-    Extension,
-    Image,
-    News,
-    Video,
-    check_text,
-    plain_text,
-    typed_repr,
-)
 from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.hooks.calls import FAILED, Items, log_skips, skip_error
 from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions, location_in
@@ -43,7 +33,17 @@ from django_sitemaps09.orm.reading import (
     iterate_unordered,
     pin_database,
 )
-from django_sitemaps09.protocol import uri
+from django_sitemaps09.protocol import (
+    Alternate,
+    Extension,
+    Image,
+    News,
+    Video,
+    check_text,
+    plain_text,
+    typed_repr,
+    uri,
+)
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, hosts_of
 from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items

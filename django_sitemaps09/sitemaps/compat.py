@@ -18,7 +18,6 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, News, short_repr
 from django_sitemaps09.hooks.calls import FAILED, Items
 from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS
 from django_sitemaps09.hooks.extensions import (
@@ -32,7 +31,7 @@ from django_sitemaps09.hooks.extensions import (
     resolve_video,
 )
 from django_sitemaps09.hosts import AllowedHosts, meant_url
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, ItemError, News, short_repr
 
 # Paths of media are on the host of their sitemap, and a document can have sitemaps with different hosts.
 _MEDIA: dict[str, Callable[..., Any]] = {"images": resolve_image, "videos": resolve_video}

@@ -15,7 +15,6 @@ from typing import Any, cast
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Extension, ItemError, typed_repr
 from django_sitemaps09.hooks.calls import SHARED_ERRORS
 from django_sitemaps09.hooks.expressions import (
     FIELDS,
@@ -30,7 +29,7 @@ from django_sitemaps09.hooks.expressions import (
 from django_sitemaps09.hooks.extensions import namespaces, own_extensions
 from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.hosts import AllowedHosts, parse_host
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Base, Extension, ItemError, Limits, typed_repr
 from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 

@@ -6,10 +6,9 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from django_sitemaps09 import pages, protocol, writer
-from django_sitemaps09.entries import Batch
-from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page
-from django_sitemaps09.protocol import Limits
+from django_sitemaps09 import protocol
+from django_sitemaps09.protocol import Batch, Limits, pages
+from django_sitemaps09.protocol.pages import Fingerprint, Key, Keyed, Page
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.declaration import Declaration
@@ -144,8 +143,8 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     # Pages of news are refilled in each export, so they need no room for additional rows.
     rows = most if source.is_transient else pages.fill(most)
     if batch is not None and batch.keys:
-        texts = writer.elements(
-            writer.FORMATS[source.declared.format], batch, base or str(source.declared.base)
+        texts = protocol.elements(
+            protocol.FORMATS[source.declared.format], batch, base or str(source.declared.base)
         )
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))

@@ -16,7 +16,7 @@ from django.db.models.expressions import Ref
 
 from django_sitemaps09.hooks.expressions import LastmodExpression, alias
 from django_sitemaps09.orm.internals import Col, compile_query
-from django_sitemaps09.pages import HASHES, Fingerprint
+from django_sitemaps09.protocol.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.keys import KeyColumns
 
 # SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other

@@ -20,10 +20,10 @@ from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, Vali
 from django.db import DataError, IntegrityError, connections, models
 from django.db.transaction import atomic
 
-from django_sitemaps09.entries import ItemError, pluralize
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.orm.reading import count_rows
-from django_sitemaps09.pages import Key
+from django_sitemaps09.protocol import ItemError, pluralize
+from django_sitemaps09.protocol.pages import Key
 
 # SQLite stores decimals as floats with this number of digits.
 _SQLITE_DIGITS = 15

@@ -16,12 +16,12 @@ from django.db.models.functions import Cast
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, key_excerpt, reason_of
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.hooks.profiling import step
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import has_prefetches
 from django_sitemaps09.orm.reading import UNREADABLE, stream_items
+from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.fingerprints import HashedColumns

@@ -9,14 +9,13 @@ from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, Localization, News, excerpt
 from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.calls import FAILED, Items
 from django_sitemaps09.hooks.expressions import EXTENDING
 from django_sitemaps09.hooks.extensions import HookResults
 from django_sitemaps09.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.internals import template_value
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Alternate, Base, Batch, Localization, News, excerpt
 from django_sitemaps09.sitemaps import is_contribs
 from django_sitemaps09.sitemaps.declared import Declared
 

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.protocol import MAX_MESSAGE, ItemError, excerpt
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.stores import Store
 

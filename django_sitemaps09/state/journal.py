@@ -9,9 +9,9 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.filenames import NAME, PUBLISHED
+from django_sitemaps09.protocol import MAX_MESSAGE, excerpt
+from django_sitemaps09.protocol.filenames import NAME, PUBLISHED
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store, owner

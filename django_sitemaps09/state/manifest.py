@@ -17,8 +17,8 @@ from hashlib import sha256
 from typing import Any, TypeAlias, TypeVar
 
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
-from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.protocol.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
+from django_sitemaps09.protocol.pages import Fingerprint, Key, Page
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from django_sitemaps09 import protocol, writer
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, IndexEntry, excerpt
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.filenames import (
+from django_sitemaps09.protocol import MAX_MESSAGE, IndexEntry, excerpt
+from django_sitemaps09.protocol.documents import read_index
+from django_sitemaps09.protocol.filenames import (
     INDEX,
     STYLESHEET,
     Suffix,
@@ -24,7 +25,6 @@ from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
 from django_sitemaps09.stores import Store, owner
-from django_sitemaps09.writer.document import read_index
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ def is_our_stylesheet(store: Store) -> bool:
     except ExportError:
         return False
     # A file that was truncated is ours, too.
-    return content[: len(writer.STYLESHEET_MARK)] == writer.STYLESHEET_MARK[: len(content)]
+    return content[: len(protocol.STYLESHEET_MARK)] == protocol.STYLESHEET_MARK[: len(content)]
 
 
 def check_site(store: Store, state: Store, manifest: Manifest, site: Manifest) -> None:

@@ -25,8 +25,8 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.files import locks
 from django.db import connections
 
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.stores.local import LocalStore, make_private
 from django_sitemaps09.stores.plain import STATE, ownership
 from django_sitemaps09.stores.store import Store

@@ -16,9 +16,9 @@ from typing import IO, Any, BinaryIO, cast
 from django.core.files import File
 from django.core.files.storage import Storage, storages
 
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.filenames import content_type
+from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.filenames import content_type
 from django_sitemaps09.stores.plain import STATE, DamagedError, check_name, is_valid_name
 
 _PROBE = "probe-"

@@ -9,12 +9,11 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import sections, sources, writer
+from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.hosts import export_base
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt
+from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.sitemaps.declared import is_compiled
 
 _ROWS = 2_000
@@ -104,7 +103,7 @@ def _texts(source: Any, page: Page, base: Base) -> dict[Hashable, list[str]]:
     texts: dict[Hashable, list[str]] = {}
     with closing(source.batches(page)) as batches:
         for batch in batches:
-            elements = writer.elements(writer.FORMATS[source.declared.format], batch, str(base))
+            elements = protocol.elements(protocol.FORMATS[source.declared.format], batch, str(base))
             for key, text in zip(batch.keys, elements, strict=True):
                 texts.setdefault(key, []).append(text.strip())
     return texts

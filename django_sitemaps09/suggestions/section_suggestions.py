@@ -14,11 +14,10 @@ from django.db.models.functions.text import ConcatPair
 from django_sitemaps09 import PathTemplate, sections
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.hosts import export_base
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps.declared import read

@@ -14,11 +14,11 @@ from django import template
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import SafeString, mark_safe
 
-from django_sitemaps09 import writer
-from django_sitemaps09.entries import NAMESPACES, Alternate, IndexEntry
+from django_sitemaps09 import protocol
 from django_sitemaps09.hooks.calls import Items, log_skipped
 from django_sitemaps09.hooks.extensions import used_namespaces
 from django_sitemaps09.hooks.values import CONVERTERS, entry_values, texts
+from django_sitemaps09.protocol import NAMESPACES, Alternate, IndexEntry
 from django_sitemaps09.sources.url_batches import ENTRY_KEYS, url_batch
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def sitemap_urlset(context: template.Context) -> SafeString:
                 f"{uri} and {namespaces[prefix]}."
             )
     chunks: list[bytes] = []
-    document = writer.write_document(writer.URLSET, [batch], chunks.append, namespaces=namespaces)
+    document = protocol.write_document(protocol.URLSET, [batch], chunks.append, namespaces=namespaces)
     log_skipped(logger, document.errors, len(document.errors))
     if not document.urls:
         # Django's document has a second newline then.
@@ -83,7 +83,7 @@ def sitemap_index(context: template.Context) -> SafeString:
     lastmods = texts(lastmods, "lastmod", items)
     log_skipped(logger, items.errors, len(items.errors))
     entries = [IndexEntry(str(url or ""), text) for url, text in zip(locations, lastmods, strict=True)]
-    return mark_safe(writer.index_document(entries).decode())  # noqa: S308 escaped by the writer
+    return mark_safe(protocol.index_document(entries).decode())  # noqa: S308 escaped by the writer
 
 
 def _value_of(entry: Any, name: str) -> Any:

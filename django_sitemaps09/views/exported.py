@@ -22,10 +22,10 @@ from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBas
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.hosts import current_base, plain_host
-from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
+from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.stores import LocalStore, Store

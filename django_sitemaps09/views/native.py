@@ -11,10 +11,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import NoReverseMatch, register_converter, reverse
 from django.utils.functional import LazyObject, Promise
 
-from django_sitemaps09 import robots, writer
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import typed_repr
-from django_sitemaps09.filenames import (
+from django_sitemaps09.hosts import current_base
+from django_sitemaps09.notify.engines import all_keys, key_for
+from django_sitemaps09.protocol import KEY, Base, robots, typed_repr
+from django_sitemaps09.protocol.filenames import (
     INDEX,
     STYLESHEET,
     Suffix,
@@ -24,10 +26,7 @@ from django_sitemaps09.filenames import (
     page_name,
     parse_bounds,
 )
-from django_sitemaps09.hosts import current_base
-from django_sitemaps09.notify.engines import all_keys, key_for
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import KEY, Base
+from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.views import exported, responses
 from django_sitemaps09.views.live import indexes, page_responses
 from django_sitemaps09.views.responses import Sitemaps, native
@@ -137,7 +136,7 @@ def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseB
     response = _exported(request, STYLESHEET, sitemaps)
     if response is not None:
         return response
-    content = writer.stylesheet()
+    content = protocol.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return responses.conditional(request, response, responses.content_etag(content))
 

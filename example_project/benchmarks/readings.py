@@ -13,14 +13,14 @@ from django.utils.module_loading import import_string
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
 from django_sitemaps09 import sources
-from django_sitemaps09.pages import each_page
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol.pages import each_page
 
 try:
     from django_sitemaps09.protocol import Limits
 except ImportError:
     # The other checkout that is measured can be older.
-    from django_sitemaps09.writer import Limits
+    from django_sitemaps09.protocol import Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
 _BASE = Base("https", "www.example.com")

@@ -25,7 +25,6 @@ from django_sitemaps09 import (
     StaticViewSitemap,
     conf,
     exceptions,
-    robots,
     signals,
     urls,
 )
@@ -33,6 +32,7 @@ from django_sitemaps09.audit import RULES, AuditReport, Finding
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.notify import EndpointReport, Submission
+from django_sitemaps09.protocol import robots
 from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
 

@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
-from django_sitemaps09.entries import excerpt, reason_of, short_repr
+from django_sitemaps09.protocol import excerpt, reason_of, short_repr
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from tests.models import Word

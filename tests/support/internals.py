@@ -6,22 +6,9 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import (
-    checks,
-    compression,
-    filenames,
-    pages,
-    protocol,
-    sections,
-    sitemaps,
-    sources,
-    stores,
-    writer,
-)
+from django_sitemaps09 import checks, protocol, sections, sitemaps, sources, stores
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
-from django_sitemaps09.compression import compress, compressor
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import NAMESPACES, Batch, ItemError, Localization, SafeColumn
 from django_sitemaps09.export import engines, host
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
@@ -35,20 +22,34 @@ from django_sitemaps09.notify.client import Client, Connections
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
 from django_sitemaps09.orm.traits import divides_groups, has_window_function
-from django_sitemaps09.pages import HASHES, Fingerprint, Key, Page, fill
 from django_sitemaps09.protocol import (
     CHANGEFREQS,
     INDEX_LIMITS,
     MAX_BYTES,
     MAX_LOCATION,
     MAX_NEWS,
+    NAMESPACES,
     SITEMAP_NAMESPACE,
+    URLSET,
     Base,
+    Batch,
+    ItemError,
     Limits,
+    Localization,
+    SafeColumn,
+    WriteResult,
+    compression,
+    extension_text,
+    filenames,
+    page_format,
+    pages,
     parse_base,
     uri,
     w3c,
+    write_document,
 )
+from django_sitemaps09.protocol.compression import compress, compressor
+from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
 from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources import QuerySource, keys, members, read_page, slices, source
 from django_sitemaps09.sources.positions import PositionSource
@@ -61,4 +62,3 @@ from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, exclusive_l
 from django_sitemaps09.views import caching, compat, exported
 from django_sitemaps09.views.live import listing, memo, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing
-from django_sitemaps09.writer import URLSET, WriteResult, extension_text, page_format, write_document

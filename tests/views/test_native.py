@@ -30,7 +30,7 @@ from tests.support.articles import write_keys
 from tests.support.configuration import BASE, set_seconds
 from tests.support.exports import Bad
 from tests.support.factories import write_articles
-from tests.support.internals import Limits, caching, exported, listing, protocol, renewal, writer
+from tests.support.internals import Limits, caching, exported, listing, protocol, renewal
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, Articles, Foreign, found, get, locations, nothing, queries
 from tests.support.published import SPACE
@@ -518,7 +518,7 @@ class TestSeveralIndexes:
         if most:
             # Limit the bytes of an index instead of its pages.
             elements = f"<loc>{BASE}/sitemap-a-1.xml.gz</loc><lastmod>2026-11-27T10:30:00Z</lastmod>"
-            size = len(writer.index_document([])) + most * len(f"<sitemap>{elements}</sitemap>\n")
+            size = len(protocol.index_document([])) + most * len(f"<sitemap>{elements}</sitemap>\n")
             monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, size))
         configure(ROOT=folder, **options)
         export()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from django_sitemaps09.audit.readers import ReportRule
-from django_sitemaps09.entries import excerpt
+from django_sitemaps09.protocol import excerpt
 
 MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
 _MAX_EXAMPLE = 600  # Maximum length of an example in characters. A position and two URLs usually fit.

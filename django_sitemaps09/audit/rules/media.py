@@ -15,9 +15,17 @@ from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.audit.rules.links import is_country
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.rules.values import parse_lastmod
-from django_sitemaps09.entries import NAMESPACES, Image, News, Video, media
-from django_sitemaps09.entries.fields import MAX_DURATION
-from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS, normalized
+from django_sitemaps09.protocol import (
+    MAX_IMAGES,
+    NAMESPACES,
+    NEWS_DAYS,
+    Image,
+    News,
+    Video,
+    media,
+    normalized,
+)
+from django_sitemaps09.protocol.fields import MAX_DURATION
 
 Problem = tuple[str, str]
 

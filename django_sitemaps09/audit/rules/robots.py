@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit.readers import Reader, optional, read_start
 from django_sitemaps09.audit.rules import Findings
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.robots import MAX_BYTES
+from django_sitemaps09.protocol import Base, reason_of
+from django_sitemaps09.protocol.robots import MAX_BYTES
 
 protego = optional("protego")
 

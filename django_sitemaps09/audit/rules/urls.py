@@ -17,8 +17,8 @@ from django_sitemaps09.audit.readers import Reader
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.conf import conf
-from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.routing.routes import resolve_path
 
 _LONG = 1_024  #: The limit that Yandex documents.

@@ -27,15 +27,14 @@ from django.core import signing
 import django_sitemaps09
 from django_sitemaps09 import hosts, stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering import page as rendering
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 from django_sitemaps09.hooks.profiling import Cost, Costs
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, reason_of
+from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.state.journal import RUN_NAME
 from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
 from django_sitemaps09.stores.plain import DamagedError

@@ -15,12 +15,12 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.report import Published, UrlChange
-from django_sitemaps09.pages import Key
+from django_sitemaps09.protocol.pages import Key
+from django_sitemaps09.protocol.urlset import entry_lines, location_of
 from django_sitemaps09.signals import published
 from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
-from django_sitemaps09.writer.urlset import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
 

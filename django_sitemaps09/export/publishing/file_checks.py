@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
-from django_sitemaps09 import protocol, writer
-from django_sitemaps09.compression import GZIP_MAGIC, decompress
-from django_sitemaps09.entries import excerpt, pluralize, reason_of
+from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.indexes import published_entries
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.filenames import STYLESHEET
+from django_sitemaps09.protocol import excerpt, pluralize, reason_of
+from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
+from django_sitemaps09.protocol.filenames import STYLESHEET
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import Journal, check_owner, read_journal
 from django_sitemaps09.state.manifest import Manifest
@@ -75,10 +75,10 @@ def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[Exp
     for step in journal.steps if journal is not None else ():
         new_digests[step.name].add(step.digest)
     documents = {
-        name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
+        name: [protocol.index_document(entries, styled=styled) for styled in (False, True)]
         for name, entries in published_entries(manifest).items()
     }
-    documents |= {name: [writer.stylesheet()] for name in manifest.stylesheets}
+    documents |= {name: [protocol.stylesheet()] for name in manifest.stylesheets}
     for name, contents in documents.items():
         digests = frozenset(sha256(content).hexdigest() for content in contents)
         yield ExpectedFile(name, digests | new_digests[name])

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from django_sitemaps09 import protocol, writer
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import IndexEntry
-from django_sitemaps09.filenames import INDEX, index_name, is_cascade, page_name
+from django_sitemaps09.protocol import IndexEntry
+from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade, page_name
 from django_sitemaps09.state.manifest import Manifest, SectionRecord
 
 Sections = Mapping[str, SectionRecord]
@@ -25,11 +25,11 @@ def assign(sections: Sections, shrinking: Sections, url: str) -> Sections:
     """
     counts: Counter[int] = Counter()
     bytes_: Counter[int] = Counter()
-    empty, limits = len(writer.index_document([], styled=conf.stylesheet)), protocol.INDEX_LIMITS
+    empty, limits = len(protocol.index_document([], styled=conf.stylesheet)), protocol.INDEX_LIMITS
     sizes = {}
     for name, record in sections.items():
         last = page_name(name, record.highest, record.suffix)
-        sizes[name] = writer.index_entry_size(f"{url}{last}")
+        sizes[name] = protocol.index_entry_size(f"{url}{last}")
         pages = (*record.pages, *shrinking.get(name, SectionRecord()).pages)
         for index in {page.number: page.index_number for page in pages if page.index_number}.values():
             counts[index] += 1
@@ -69,7 +69,9 @@ def documents(
 
     def built(records: Iterable[SectionRecord]) -> dict[str, bytes]:
         entries = _entries(records, url, cascade=conf.cascade)
-        return {name: writer.index_document(each, styled=conf.stylesheet) for name, each in entries.items()}
+        return {
+            name: protocol.index_document(each, styled=conf.stylesheet) for name, each in entries.items()
+        }
 
     both = [(shrinking.get(name, record), record) for name, record in sections.items()]
     return built(chain.from_iterable(both if shrinking else ())), built(sections.values())

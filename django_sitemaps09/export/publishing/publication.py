@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from django_sitemaps09 import protocol, writer
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.options import Host
@@ -21,7 +21,7 @@ from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.section import SectionOutcome
-from django_sitemaps09.filenames import INDEX, STYLESHEET, index_number
+from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.state import journal as journals, manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner
 from django_sitemaps09.state.manifest import Manifest
@@ -82,7 +82,7 @@ class Publication:
         transition, documents = indexes.documents(sections, shrinking, old.url)
         is_foreign = previous.has_foreign_stylesheet
         has_stylesheet = conf.stylesheet and documents and not is_foreign
-        stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
+        stylesheets = {STYLESHEET: protocol.stylesheet()} if has_stylesheet else {}
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
         old_names = {*old.indexes, *old.stylesheets, *old_pages}

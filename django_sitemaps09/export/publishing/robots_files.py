@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
-from django_sitemaps09 import robots
 from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.report import RobotsState
-from django_sitemaps09.filenames import INDEX, index_name, is_cascade
+from django_sitemaps09.protocol import robots
+from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
 from django_sitemaps09.stores.plain import create_whole, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES

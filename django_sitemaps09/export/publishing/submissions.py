@@ -15,16 +15,16 @@ from datetime import datetime, timezone
 from itertools import chain
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.report import Report, UrlChange
-from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.engines import key_for
 from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.notify.submission import Blocked, new_client, send
+from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.state.manifest import Manifest, PageFile
 from django_sitemaps09.state.previous import PreviousState
 from django_sitemaps09.stores import Store

@@ -12,17 +12,16 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
-from django_sitemaps09 import sections, sources, stores, writer
-from django_sitemaps09.compression import compressor
+from django_sitemaps09 import protocol, sections, sources, stores
 from django_sitemaps09.conf import conf, surroundings
-from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
-from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.hooks.profiling import Costs, record_costs
 from django_sitemaps09.orm.retry import retry
-from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, ItemError, reason_of
+from django_sitemaps09.protocol.compression import compressor
+from django_sitemaps09.protocol.filenames import Suffix, page_name
+from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.sources import Source
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores import Store
@@ -133,8 +132,8 @@ class Renderer:
             sources.read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
             Sink(None if self.stage is None else opener, stream, task.known) as sink,
         ):
-            written = writer.write_document(
-                writer.page_format(source.declared.format, styled=conf.stylesheet),
+            written = protocol.write_document(
+                protocol.page_format(source.declared.format, styled=conf.stylesheet),
                 rows.batches,
                 write,
                 str(source.declared.base),

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta, timezone
 from itertools import chain, count
 from typing import cast
 
-from django_sitemaps09 import pages, sources
+from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
-from django_sitemaps09.filenames import page_name
 from django_sitemaps09.orm.retry import Retried
-from django_sitemaps09.pages import Fingerprint, Key, Page, Size
-from django_sitemaps09.protocol import w3c
+from django_sitemaps09.protocol import pages, w3c
+from django_sitemaps09.protocol.filenames import page_name
+from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.state.previous import PreviousState

@@ -13,19 +13,27 @@ from datetime import timezone
 from functools import partial
 from typing import NamedTuple
 
-from django_sitemaps09 import pages, sources
+from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
-from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
 from django_sitemaps09.hooks.profiling import Costs, record_costs, step
 from django_sitemaps09.orm.retry import retry
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import drop_future, w3c
+from django_sitemaps09.protocol import (
+    MAX_MESSAGE,
+    MAX_SHOWN,
+    ItemError,
+    drop_future,
+    pages,
+    pluralize,
+    reason_of,
+    w3c,
+)
+from django_sitemaps09.protocol.filenames import page_name
+from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.hints import hints

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import BinaryIO
 
-from django_sitemaps09.compression import Compressor
+from django_sitemaps09.protocol.compression import Compressor
 from django_sitemaps09.stores.plain import name_errors
 
 # Bytes in a chunk for a file's threads, and the maximum number of chunks that wait for them.

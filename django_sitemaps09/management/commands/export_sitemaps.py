@@ -19,7 +19,6 @@ from django.template.response import SimpleTemplateResponse
 import django_sitemaps09
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.entries import pluralize, reason_of
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import (
     Report,
@@ -36,6 +35,7 @@ from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management import lines, streams
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
+from django_sitemaps09.protocol import pluralize, reason_of
 from django_sitemaps09.sources.hints import has_suggestible
 from django_sitemaps09.suggestions import suggest
 

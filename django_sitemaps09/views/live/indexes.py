@@ -14,13 +14,12 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol, sections, sources, writer
+from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import IndexEntry, reason_of
-from django_sitemaps09.filenames import INDEX, index_name
 from django_sitemaps09.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.retry import retry_once
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, IndexEntry, reason_of
+from django_sitemaps09.protocol.filenames import INDEX, index_name
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import has_key_ranges
 from django_sitemaps09.views import caching, exported, responses
@@ -118,7 +117,7 @@ def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
     limits = protocol.INDEX_LIMITS
     empty = total = len(_written([]))
     for entries in filter(None, sections):
-        size = writer.index_entry_size(max((entry.location for entry in entries), key=len))
+        size = protocol.index_entry_size(max((entry.location for entry in entries), key=len))
         for entry in entries:
             if indexes[-1] and (len(indexes[-1]) >= limits.urls or total + size > limits.bytes):
                 indexes.append([])
@@ -141,7 +140,7 @@ def _document(indexes: Sequence[Sequence[IndexEntry]], name: str, folder: str) -
 
 
 def _written(entries: Iterable[IndexEntry]) -> bytes:
-    return writer.index_document(entries, styled=conf.stylesheet)
+    return protocol.index_document(entries, styled=conf.stylesheet)
 
 
 def read_count(base: Base, path: str) -> int:

@@ -11,8 +11,8 @@ from django.core.cache import caches
 from django.core.cache.backends.dummy import DummyCache
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.compression import compress, decompress_whole
 from django_sitemaps09.conf import conf
+from django_sitemaps09.protocol.compression import compress, decompress_whole
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.caching import PausingCache
 from django_sitemaps09.views.responses import Stopwatch

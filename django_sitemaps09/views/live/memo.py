@@ -21,7 +21,7 @@ from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.protocol.pages import Fingerprint, Page
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints, tenant

@@ -12,14 +12,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.cache import patch_vary_headers
 
-from django_sitemaps09 import sections, sources, writer
+from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.hooks.calls import log_skipped
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.retry import retry_once
-from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import WriteResult
+from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
+from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import addresses, kept_pages, listing as listings, memo
@@ -35,7 +36,6 @@ from django_sitemaps09.views.responses import (
     savepoints,
     tenant,
 )
-from django_sitemaps09.writer import WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -154,8 +154,8 @@ class PageRequest(NamedTuple):
         unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         chunks: list[bytes] = []
         with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
-            document = writer.write_document(
-                writer.page_format(self._format_name, styled=conf.stylesheet),
+            document = protocol.write_document(
+                protocol.page_format(self._format_name, styled=conf.stylesheet),
                 rows.batches,
                 chunks.append,
                 str(source.declared.base),

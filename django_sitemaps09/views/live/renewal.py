@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
-from django_sitemaps09 import pages, protocol
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.filenames import NEARBY, Suffix, bounds_text, fits_in_address
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.protocol import pages
+from django_sitemaps09.protocol.filenames import NEARBY, Suffix, bounds_text, fits_in_address
+from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.sources import QuerySource, Source
 from django_sitemaps09.views import caching, exported
 from django_sitemaps09.views.live import addresses, listing as listings

@@ -17,7 +17,7 @@ import pytest
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.publishing import robots_files
-from django_sitemaps09.robots import BEGIN, END
+from django_sitemaps09.protocol.robots import BEGIN, END
 from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,

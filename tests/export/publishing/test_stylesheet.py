@@ -10,7 +10,7 @@ import pytest
 from django_sitemaps09.export import export
 from tests.support.configuration import BASE
 from tests.support.exports import named, plain, promoting
-from tests.support.internals import ROOT as MANIFEST, STATE, writer
+from tests.support.internals import ROOT as MANIFEST, STATE, protocol
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STYLESHEET=True)
@@ -41,14 +41,14 @@ def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure
     report = run(folder)
     assert promoted == [NAME, *named(folder), "sitemap.xml"]
     assert ({*report.written}, styled(folder)) == ({*promoted}, [True, True])
-    assert sheet.read_bytes() == writer.stylesheet()
+    assert sheet.read_bytes() == protocol.stylesheet()
     assert sheet.stat().st_mode == (folder / "sitemap.xml").stat().st_mode
     # It is written again if it is not as expected.
-    for content in (None, b"", b"/* Gen", writer.STYLESHEET_MARK + b" An older version. */"):
+    for content in (None, b"", b"/* Gen", protocol.STYLESHEET_MARK + b" An older version. */"):
         sheet.unlink()
         if content is not None:
             sheet.write_bytes(content)
-        assert (run(folder).written, sheet.read_bytes()) == ((NAME,), writer.stylesheet())
+        assert (run(folder).written, sheet.read_bytes()) == ((NAME,), protocol.stylesheet())
 
 
 def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folder, sheet, configure):
@@ -64,7 +64,7 @@ def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folde
         configure(STYLESHEET=value)
         run(folder)
     root = json.loads((folder / STATE / MANIFEST).read_bytes())
-    assert (root["stylesheets"], root["removed"], sheet.read_bytes()) == ([NAME], {}, writer.stylesheet())
+    assert (root["stylesheets"], root["removed"], sheet.read_bytes()) == ([NAME], {}, protocol.stylesheet())
 
 
 @pytest.mark.parametrize("is_first_ours", [False, True])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.pages import each_page, even_bounds, find_changed, fit_together, render_all
+from django_sitemaps09.protocol.pages import each_page, even_bounds, find_changed, fit_together, render_all
 from tests.support.internals import Fingerprint, Key, Limits, Page, fill
 
 # A prime: multiplying the numbers below it, modulo this prime, shuffles them.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, reject, strategies as st
 
 from django_sitemaps09.exceptions import RobotsError
-from django_sitemaps09.robots import MAX_BYTES, MAX_SITEMAPS, update, warnings
+from django_sitemaps09.protocol.robots import MAX_BYTES, MAX_SITEMAPS, update, warnings
 
 URL = "https://www.example.com/sitemap.xml"
 OTHER = "https://www.example.com/sitemap-2.xml"

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.protocol.pages import Key, Page
 
 #: Pattern for the name of a section. The URLs and the file names of its pages contain the name.
 NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from django_sitemaps09.entries.fields import excerpt
-from django_sitemaps09.entries.media import Extension, Image, News, Video
+from django_sitemaps09.protocol.fields import excerpt
+from django_sitemaps09.protocol.media import Extension, Image, News, Video
 
 
 class Alternate(NamedTuple):
@@ -115,7 +115,7 @@ class Batch:
 
     An item has one entry for each of its listed locations, and at least one. The localizations of an
     item link to each other and to the item's `alternates`. Keys can be any objects that the source can
-    serialize. `foreign` contains results of `writer.extension_text()`. Their namespaces are those of the
+    serialize. `foreign` contains results of `extension_text()`. Their namespaces are those of the
     project's `extensions`.
     """
 

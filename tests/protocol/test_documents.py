@@ -11,9 +11,17 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from django_sitemaps09 import Alternate
-from django_sitemaps09.entries import IndexEntry, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.writer import FORMATS, TEXT, elements, index_document, stylesheet, urlset_head
+from django_sitemaps09.protocol import (
+    FORMATS,
+    TEXT,
+    IndexEntry,
+    TemplateColumn,
+    elements,
+    index_document,
+    stylesheet,
+    urlset_head,
+)
 from tests.support.configuration import EXAMPLES
 from tests.support.internals import (
     NAMESPACES,

@@ -15,9 +15,13 @@ from typing import Literal
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from django_sitemaps09.entries import NOT_XML, Extension, Image, News, Platform, Restriction, Video, fields
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join, w3c
-from django_sitemaps09.writer.document import escape
+from django_sitemaps09.protocol import fields
+from django_sitemaps09.protocol.documents import escape
+from django_sitemaps09.protocol.fields import NOT_XML
+from django_sitemaps09.protocol.limits import SITEMAP_NAMESPACE
+from django_sitemaps09.protocol.media import Extension, Image, News, Platform, Restriction, Video
+from django_sitemaps09.protocol.urls import join
+from django_sitemaps09.protocol.values import w3c
 
 #: Maximum number of levels of nested elements: more than ten times as many as in any sitemap extension.
 MAX_LEVELS = 50

@@ -14,18 +14,11 @@ from itertools import accumulate, islice, repeat, takewhile
 from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
-from django_sitemaps09.entries import (
-    NOT_XML,
-    Batch,
-    IndexEntry,
-    ItemError,
-    SafeColumn,
-    key_excerpt,
-    short_repr,
-)
 from django_sitemaps09.exceptions import TextError
-from django_sitemaps09.filenames import STYLESHEET
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits
+from django_sitemaps09.protocol.batches import Batch, IndexEntry, ItemError, SafeColumn
+from django_sitemaps09.protocol.fields import NOT_XML, key_excerpt, short_repr
+from django_sitemaps09.protocol.filenames import STYLESHEET
+from django_sitemaps09.protocol.limits import SITEMAP_NAMESPACE, Limits
 
 # The XML declaration must be at the first byte: after an empty line, some parsers find no URLs.
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -214,7 +207,7 @@ def escape(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
 
 @lru_cache(maxsize=1)
 def stylesheet() -> bytes:
-    return files("django_sitemaps09.writer").joinpath("stylesheet.css").read_bytes()
+    return files("django_sitemaps09.protocol").joinpath("stylesheet.css").read_bytes()
 
 
 def add_instruction(document: bytes) -> bytes:

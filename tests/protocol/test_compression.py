@@ -11,8 +11,8 @@ import pytest
 from django.test import Client, override_settings
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09.compression import TrailingDataError, decompress, decompress_whole, gunzip
 from django_sitemaps09.export import export
+from django_sitemaps09.protocol.compression import TrailingDataError, decompress, decompress_whole, gunzip
 from tests.support.configuration import BASE
 from tests.support.exports import GZIP_HEADER
 from tests.support.internals import MAX_BYTES, compress, compression, compressor

@@ -10,8 +10,8 @@ from string import punctuation
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import RobotsError
+from django_sitemaps09.protocol.urls import origin, uri
 
 BEGIN = "# BEGIN django-sitemaps09"
 END = "# END django-sitemaps09"
@@ -79,8 +79,8 @@ def missing_lines(content: bytes, urls: Iterable[str]) -> list[str]:
 def _normalized(url: str) -> str:
     """Return the same string for spellings that differ in the scheme, the host, the port or escapes."""
     with suppress(ValueError):
-        uri = _ESCAPE.sub(lambda escape: escape[0].upper(), protocol.uri(url))
-        return f"{protocol.origin(uri)}/{uri.split('/', 3)[3]}"
+        escaped = _ESCAPE.sub(lambda escape: escape[0].upper(), uri(url))
+        return f"{origin(escaped)}/{escaped.split('/', 3)[3]}"
     return url
 
 
@@ -88,7 +88,7 @@ def sitemap_line(url: str) -> str:
     """Return a `Sitemap` line, without its line ending, in the form that every known client can read."""
     is_absolute = False
     with suppress(ValueError):
-        is_absolute = protocol.uri(url)[0] != "/"
+        is_absolute = uri(url)[0] != "/"
     # A `#` would begin a comment. Unprintable characters include all line endings.
     if not is_absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(

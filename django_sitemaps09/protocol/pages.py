@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from django_sitemaps09.protocol import Limits
+from django_sitemaps09.protocol.limits import Limits
 
 #: Number of URLs, and of bytes.
 Size: TypeAlias = "tuple[int, int]"

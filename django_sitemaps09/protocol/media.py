@@ -16,8 +16,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from django_sitemaps09.entries import fields
-from django_sitemaps09.entries.fields import rule, short_repr, typed_repr
+from django_sitemaps09.protocol import fields
+from django_sitemaps09.protocol.fields import rule, short_repr, typed_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self

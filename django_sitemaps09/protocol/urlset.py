@@ -11,11 +11,12 @@ from html import unescape
 from itertools import groupby, repeat
 from typing import Any, BinaryIO
 
-from django_sitemaps09.compression import decompress
-from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
-from django_sitemaps09.writer.document import DECLARATION, Format, Parts, add_instruction, escape, items
-from django_sitemaps09.writer.media import image_elements, news_element, video_elements
+from django_sitemaps09.protocol.batches import Alternate, Batch, Localization, TemplateColumn
+from django_sitemaps09.protocol.compression import decompress
+from django_sitemaps09.protocol.documents import DECLARATION, Format, Parts, add_instruction, escape, items
+from django_sitemaps09.protocol.limits import SITEMAP_NAMESPACE
+from django_sitemaps09.protocol.media_elements import image_elements, news_element, video_elements
+from django_sitemaps09.protocol.urls import join
 
 # Maximum length of a line in bytes. The rest of a longer line is skipped.
 _MAX_LINE = 1_000_000
