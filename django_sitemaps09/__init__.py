@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from django_sitemaps09.declare import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
+from django_sitemaps09.declare.location_templates import PathTemplate
+from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.declare.sections import register
 from django_sitemaps09.protocol import Alternate, Extension, Image, News, Platform, Restriction, Video
-from django_sitemaps09.routing.location_templates import PathTemplate
-from django_sitemaps09.routing.routes import Route
-from django_sitemaps09.sections import register
-from django_sitemaps09.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
 
 __version__ = "0.1.0"
 

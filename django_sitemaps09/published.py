@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.hosts import host_folder, plain_host
 from django_sitemaps09.protocol import Base, excerpt
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.sources import QuerySource

@@ -15,15 +15,15 @@ from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
-from django_sitemaps09 import protocol, published, sections, sources
+from django_sitemaps09 import protocol, published, sources
 from django_sitemaps09.conf import conf, site_locale, strings
+from django_sitemaps09.declare import ModelSitemap, sections
+from django_sitemaps09.declare.declared import Declared, read
+from django_sitemaps09.declare.hosts import export_base, is_host_from_client
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.hosts import export_base, is_host_from_client
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.published import ExportFolder, PublishedExport
-from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import ModelSitemap
-from django_sitemaps09.sitemaps.declared import Declared, read
 from django_sitemaps09.sources import QuerySource, UrlsSource, has_key_ranges
 from django_sitemaps09.state.history import read_exported
 from django_sitemaps09.state.journal import RUN, read_journal

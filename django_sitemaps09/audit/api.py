@@ -31,8 +31,8 @@ from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is
 from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
+from django_sitemaps09.declare.hosts import export_base, host_folder
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.hosts import export_base, host_folder
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.state import manifest

@@ -32,14 +32,7 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
-from django_sitemaps09.hooks.expressions import EXTENDING, FIELDS, location_problem
-from django_sitemaps09.hooks.extensions import repeated_name
-from django_sitemaps09.hooks.values import CONVERTERS
-from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
-from django_sitemaps09.protocol import Extension, has_text
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.routing.routes import Route
-from django_sitemaps09.sitemaps import (
+from django_sitemaps09.declare import (
     CONTRIB_INTERNALS,
     ModelSitemap,
     NewsSitemap,
@@ -47,7 +40,14 @@ from django_sitemaps09.sitemaps import (
     StaticViewSitemap,
     is_contribs,
 )
-from django_sitemaps09.sitemaps.declared import RULES, page_size
+from django_sitemaps09.declare.declared import RULES, page_size
+from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, location_problem
+from django_sitemaps09.declare.extensions import repeated_name
+from django_sitemaps09.declare.hook_values import CONVERTERS
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
+from django_sitemaps09.protocol import Extension, has_text
 
 _NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}

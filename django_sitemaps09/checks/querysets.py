@@ -25,16 +25,16 @@ from django.db.transaction import atomic
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, typed
-from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
-from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
+from django_sitemaps09.declare import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
+from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
+from django_sitemaps09.declare.expressions import FIELDS, alias, hook_expressions
+from django_sitemaps09.declare.items import field_problem, queryset_problem
 from django_sitemaps09.orm.facts import LACKS_GROUP, facts
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
 from django_sitemaps09.protocol.pages import Key
-from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
-from django_sitemaps09.sitemaps.items import field_problem, queryset_problem
 from django_sitemaps09.sources.keys import KeyColumns
 
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"

@@ -16,14 +16,13 @@ from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import sections
 from django_sitemaps09.checks import attributes, querysets, urlconf
 from django_sitemaps09.checks.settings import export_settings
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, is_repeated, message, safe_repr
 from django_sitemaps09.checks.urlconf import PassedSitemaps
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, sections
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
-from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap
 
 _READERS = ("__iter__", "keys", "values", "items")
 _BUILT_IN = {dict, OrderedDict}

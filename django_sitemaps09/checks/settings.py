@@ -19,7 +19,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.subjects import error_text, message, valid_setting
 from django_sitemaps09.conf import KEYS, conf
-from django_sitemaps09.hosts import example_site_problem, export_base
+from django_sitemaps09.declare.hosts import example_site_problem, export_base
 from django_sitemaps09.views import caching
 
 

@@ -29,10 +29,10 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.checks.subjects import message, valid_setting
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.routes import Route, candidates
 from django_sitemaps09.orm import internals
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.routing.routes import Route, candidates
 from django_sitemaps09.views import native
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"

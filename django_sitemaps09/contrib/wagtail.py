@@ -26,8 +26,8 @@ from wagtail.coreutils import (
 from wagtail.models import Page, Site, get_page_models
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hosts import RequestedHost
-from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.declare import ModelSitemap
+from django_sitemaps09.declare.hosts import RequestedHost
 
 # Methods that Wagtail's own sitemap calls for each page.
 _METHODS = ("get_sitemap_urls", "get_full_url", "get_url_parts")

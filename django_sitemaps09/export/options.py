@@ -12,15 +12,16 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import hosts, sections, stores
+from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path, strings
+from django_sitemaps09.declare import hosts, sections
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import Published, SectionReport
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.sections import Section
 from django_sitemaps09.state.journal import Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile
 from django_sitemaps09.state.previous import PreviousState, load

@@ -12,9 +12,9 @@ from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.encoding import iri_to_uri
 
-from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.routing.location_templates import LocationTemplate, PathTemplate, is_expression
-from django_sitemaps09.routing.routes import Candidate, ResolvedPath, Route
+from django_sitemaps09.declare.expressions import alias
+from django_sitemaps09.declare.location_templates import LocationTemplate, PathTemplate, is_expression
+from django_sitemaps09.declare.routes import Candidate, ResolvedPath, Route
 
 # The scheme and the host of an absolute URL, if a path follows.
 _ORIGIN = re.compile("^https?://[^/]+(?=/)", re.IGNORECASE)

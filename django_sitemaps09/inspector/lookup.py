@@ -13,16 +13,17 @@ from datetime import datetime, timezone
 from itertools import chain
 from typing import Any, Literal
 
-from django_sitemaps09 import protocol, sections
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.hosts import AllowedHosts
+from django_sitemaps09.declare.routes import ResolvedPath, resolve_path
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.inspector.candidates import path_of
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry, section_of
 from django_sitemaps09.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
-from django_sitemaps09.sections import Section
 from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState, sentences
 from django_sitemaps09.views.responses import savepoints

@@ -13,18 +13,18 @@ from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import DataError, connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import protocol, sections, sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.annotations import add_columns
+from django_sitemaps09.declare import StaticViewSitemap, sections
+from django_sitemaps09.declare.annotations import add_columns
+from django_sitemaps09.declare.declared import Declared, read
+from django_sitemaps09.declare.location_templates import LocationTemplate
+from django_sitemaps09.declare.routes import ResolvedPath
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
 from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt
-from django_sitemaps09.routing.location_templates import LocationTemplate
-from django_sitemaps09.routing.routes import ResolvedPath
-from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import StaticViewSitemap
-from django_sitemaps09.sitemaps.declared import Declared, read
 from django_sitemaps09.sources import QuerySource, digest
 from django_sitemaps09.sources.declaration_digests import declared_facts
 from django_sitemaps09.sources.members import KeyInRows, Members

@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from django_sitemaps09.hosts import current_base
+from django_sitemaps09.declare.hosts import current_base
 from django_sitemaps09.inspector import PERMISSION, tables
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview, problems

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from django_sitemaps09.hosts import site_urls
+from django_sitemaps09.declare.hosts import site_urls
 
 
 def add_host_options(parser: CommandParser, description: str) -> None:

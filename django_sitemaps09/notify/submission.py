@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import hosts, published, stores
+from django_sitemaps09 import published, stores
 from django_sitemaps09.conf import conf, local_path, strings
+from django_sitemaps09.declare import hosts
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import engines
 from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission

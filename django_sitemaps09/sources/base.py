@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.declare import NewsSitemap
+from django_sitemaps09.declare.declared import Declared
 from django_sitemaps09.protocol import Batch, Limits, pages
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Keyed, Page
-from django_sitemaps09.sitemaps import NewsSitemap
-from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.declaration import Declaration
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.declare import hook_values as values
+from django_sitemaps09.declare.calls import Items
+from django_sitemaps09.declare.hosts import AllowedHosts
+from django_sitemaps09.declare.location_templates import CompiledTemplate
 from django_sitemaps09.protocol import MAX_LOCATION, ItemError, Localization, TemplateColumn, short_repr
-from django_sitemaps09.routing.location_templates import CompiledTemplate
 
 
 class Rows(NamedTuple):

@@ -13,15 +13,15 @@ from typing import Any
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.hooks.annotations import add_columns, annotated, covers_joins
+from django_sitemaps09.declare import ModelSitemap, NewsSitemap, read_items
+from django_sitemaps09.declare.annotations import add_columns, annotated, covers_joins
+from django_sitemaps09.declare.declared import Declared, is_compiled, read
+from django_sitemaps09.declare.sections import Section, bind
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sections import Section, bind
-from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, read_items
-from django_sitemaps09.sitemaps.declared import Declared, is_compiled, read
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.get_urls import UrlsSource

@@ -12,13 +12,20 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks import extensions, values
-from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hooks.expressions import FIELDS, ITEM_LANGUAGE, Field, alias, is_missing, location_in
-from django_sitemaps09.hooks.extensions import hreflang, spelling
+from django_sitemaps09.declare import extensions, hook_values as values
+from django_sitemaps09.declare.calls import Items
+from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare.expressions import (
+    FIELDS,
+    ITEM_LANGUAGE,
+    Field,
+    alias,
+    is_missing,
+    location_in,
+)
+from django_sitemaps09.declare.extensions import hreflang, spelling
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import Batch, Column, ItemError, Localization, TemplateColumn
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.columns import Rows, drop_unlocated, template_locations
 
 

@@ -23,10 +23,10 @@ from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.declare.routes import CompiledRoute
 from django_sitemaps09.orm.internals import compile_query
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.routing.routes import CompiledRoute
-from django_sitemaps09.sitemaps.declared import Declared
 
 # A time this close to now, such as midnight today, was computed when the query was built.
 _NOW, _DAY = timedelta(minutes=10), timedelta(days=1)

@@ -14,7 +14,7 @@ from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, QuerySet, Sum
 from django.db.models.expressions import Ref
 
-from django_sitemaps09.hooks.expressions import LastmodExpression, alias
+from django_sitemaps09.declare.expressions import LastmodExpression, alias
 from django_sitemaps09.orm.internals import Col, compile_query
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint
 from django_sitemaps09.sources.keys import KeyColumns

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 from django.core.paginator import EmptyPage
 
-from django_sitemaps09 import hosts
-from django_sitemaps09.hooks.calls import collect_skips
-from django_sitemaps09.hooks.profiling import note_ignored_keys, step
+from django_sitemaps09.declare import checked_items, hosts, is_contribs
+from django_sitemaps09.declare.calls import collect_skips
+from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare.profiling import note_ignored_keys, step
 from django_sitemaps09.protocol import Base, Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sitemaps import checked_items, is_contribs
-from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.declaration_digests import class_facts, digest
 from django_sitemaps09.sources.url_batches import checked_batch, ignored_keys

@@ -7,10 +7,10 @@ from inspect import getattr_static
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps09.hooks.expressions import FIELDS, HOOKS
-from django_sitemaps09.hooks.profiling import Costs, Step
+from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, is_original
+from django_sitemaps09.declare.expressions import FIELDS, HOOKS
+from django_sitemaps09.declare.profiling import Costs, Step
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.members import Members
 from django_sitemaps09.sources.positions import PositionSource

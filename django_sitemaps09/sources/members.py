@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connections
 from django.db.models import BooleanField, F, Func, QuerySet
 
-from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query
 from django_sitemaps09.orm.traits import group_by_key

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import QuerySet
 
-from django_sitemaps09.hooks.annotations import can_select
-from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.declare.annotations import can_select
+from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import Query, reorder

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.hooks.annotations import annotate, load_columns
-from django_sitemaps09.hooks.profiling import step
+from django_sitemaps09.declare import NewsSitemap
+from django_sitemaps09.declare.annotations import annotate, load_columns
+from django_sitemaps09.declare.profiling import step
 from django_sitemaps09.orm import reading
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources import slices
 from django_sitemaps09.sources.base import CompiledSource
 from django_sitemaps09.sources.columns import Rows

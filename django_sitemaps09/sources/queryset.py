@@ -12,16 +12,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
+from django_sitemaps09.declare import ModelSitemap
+from django_sitemaps09.declare.annotations import add_columns
+from django_sitemaps09.declare.expressions import Newest, alias
+from django_sitemaps09.declare.hook_values import lastmod_text
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.hooks.annotations import add_columns
-from django_sitemaps09.hooks.expressions import Newest, alias
-from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
-from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources.base import CompiledSource, Source
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration

@@ -16,8 +16,8 @@ from django.db.models.functions import Cast
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.hooks.profiling import step
+from django_sitemaps09.declare.expressions import alias
+from django_sitemaps09.declare.profiling import step
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import has_prefetches
 from django_sitemaps09.orm.reading import UNREADABLE, stream_items

@@ -9,15 +9,14 @@ from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.hooks import extensions, values
-from django_sitemaps09.hooks.calls import FAILED, Items
-from django_sitemaps09.hooks.expressions import EXTENDING
-from django_sitemaps09.hooks.extensions import HookResults
-from django_sitemaps09.hosts import AllowedHosts, meant_url
+from django_sitemaps09.declare import extensions, hook_values as values, is_contribs
+from django_sitemaps09.declare.calls import FAILED, Items
+from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare.expressions import EXTENDING
+from django_sitemaps09.declare.extensions import HookResults
+from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Alternate, Base, Batch, Localization, News, excerpt
-from django_sitemaps09.sitemaps import is_contribs
-from django_sitemaps09.sitemaps.declared import Declared
 
 # The maximum number of characters of a key in a warning.
 _MAX_KEY = 40

@@ -25,10 +25,10 @@ from django.db.models import Model, QuerySet
 from django.urls import get_resolver, reverse, reverse_lazy
 from django.utils import functional
 
-from django_sitemaps09.hooks.expressions import Field
+from django_sitemaps09.declare import Sitemap
+from django_sitemaps09.declare.expressions import Field
+from django_sitemaps09.declare.routes import candidates
 from django_sitemaps09.orm import internals
-from django_sitemaps09.routing.routes import candidates
-from django_sitemaps09.sitemaps import Sitemap
 from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, constant, is_stored, joined
 from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, is_plain, read
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import protocol, sections, sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hosts import export_base
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.declared import is_compiled
+from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.sitemaps.declared import is_compiled
 
 _ROWS = 2_000
 # Number of differences that are shown.

@@ -11,16 +11,17 @@ from django.db.models import Case, F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.db.models.functions.text import ConcatPair
 
-from django_sitemaps09 import PathTemplate, sections
+from django_sitemaps09 import PathTemplate
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hooks.expressions import Field
-from django_sitemaps09.hosts import export_base
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.declared import read
+from django_sitemaps09.declare.expressions import Field
+from django_sitemaps09.declare.hosts import export_base
+from django_sitemaps09.declare.location_templates import LocationTemplate
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
-from django_sitemaps09.routing.location_templates import LocationTemplate
-from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources.hints import opaque_reason
 from django_sitemaps09.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.suggestions.method_reader import read_hook

@@ -15,9 +15,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.hooks.calls import Items, log_skipped
-from django_sitemaps09.hooks.extensions import used_namespaces
-from django_sitemaps09.hooks.values import CONVERTERS, entry_values, texts
+from django_sitemaps09.declare.calls import Items, log_skipped
+from django_sitemaps09.declare.extensions import used_namespaces
+from django_sitemaps09.declare.hook_values import CONVERTERS, entry_values, texts
 from django_sitemaps09.protocol import NAMESPACES, Alternate, IndexEntry
 from django_sitemaps09.sources.url_batches import ENTRY_KEYS, url_batch
 

@@ -22,10 +22,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import http_date
 
-from django_sitemaps09 import sections, sources
+from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hosts import HostSite, contrib_site
-from django_sitemaps09.sections import Section
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.hosts import HostSite, contrib_site
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.views.responses import public, warn_no_section
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.

@@ -19,10 +19,11 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol, published, sections, sources
+from django_sitemaps09 import protocol, published, sources
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.hosts import current_base, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.hosts import current_base, plain_host
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol.pages import Key, Page

@@ -13,7 +13,7 @@ from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hosts import current_base
+from django_sitemaps09.declare.hosts import current_base
 from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base, robots, typed_repr
 from django_sitemaps09.protocol.filenames import (

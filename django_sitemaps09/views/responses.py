@@ -20,11 +20,11 @@ from django.utils.cache import get_conditional_response, patch_cache_control
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.sections import HOW_TO_DECLARE, Section
 from django_sitemaps09.orm.internals import skip_cache_update
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import page_label
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.sections import HOW_TO_DECLARE, Section
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)

@@ -269,8 +269,8 @@ PATCHING = """
     import django
     django.setup()
     from django_sitemaps09 import Sitemap
-    from django_sitemaps09.sitemaps import is_contribs, is_original
-    from django_sitemaps09.sitemaps.declared import is_compiled
+    from django_sitemaps09.declare import is_contribs, is_original
+    from django_sitemaps09.declare.declared import is_compiled
 
     for name, function in originals.items():
         setattr(contrib.Sitemap, name, function)

@@ -26,7 +26,7 @@ from tests.compat import projects
 from tests.models import Article, Comment, Event, Ticket
 from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, require
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
-from tests.support.internals import count_rows, in_page_order, sitemaps
+from tests.support.internals import count_rows, in_page_order
 from tests.support.memory import needs_resource
 from tests.support.processes import ended, started
 from tests.support.sections import declare, listing
@@ -204,7 +204,7 @@ class TestRows:
 
     def test_are_not_kept_while_the_newest_time_is_searched(self, monkeypatch):
         """For an index, contrib keeps all of them in memory at once."""
-        monkeypatch.setattr(sitemaps.base, "AT_A_TIME", 2)
+        monkeypatch.setattr("django_sitemaps09.declare.base.AT_A_TIME", 2)
         alive, seen = [], []
 
         def watched(self, item):
@@ -472,7 +472,7 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
         return ["en", "de"]
 
     _, ours = on_both(BY_PK.all, get_languages_for_item=languages)
-    with mock.patch("django_sitemaps09.sitemaps.items.AT_A_TIME", 2):
+    with mock.patch("django_sitemaps09.declare.items.AT_A_TIME", 2):
         assert ours.paginator.count == 14
     assert max(counts) <= 4
 

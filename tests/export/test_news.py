@@ -24,8 +24,8 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, views
+from django_sitemaps09.declare import extensions
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.hooks import extensions
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
 from tests.support.articles import Fresh

@@ -19,8 +19,8 @@ from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route, views
+from django_sitemaps09.declare import routes
 from django_sitemaps09.export import export
-from django_sitemaps09.routing import routes
 from tests.models import Article, Category
 from tests.support.documents import LINKED, by_contrib
 from tests.support.factories import ArticleFactory

@@ -6,17 +6,18 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import checks, protocol, sections, sitemaps, sources, stores
+from django_sitemaps09 import checks, protocol, sources, stores
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.declared import read
+from django_sitemaps09.declare.expressions import alias
+from django_sitemaps09.declare.hook_values import lastmod_text
 from django_sitemaps09.export import engines, host
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.publishing import changes, publication
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
-from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.notify.client import Client, Connections
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
@@ -50,7 +51,6 @@ from django_sitemaps09.protocol import (
 )
 from django_sitemaps09.protocol.compression import compress, compressor
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
-from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources import QuerySource, keys, members, read_page, slices, source
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.state import manifest

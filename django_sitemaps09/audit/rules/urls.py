@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from django_sitemaps09 import protocol, sections
+from django_sitemaps09 import protocol
 from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import Reader
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.routes import resolve_path
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.routing.routes import resolve_path
 
 _LONG = 1_024  #: The limit that Yandex documents.
 #: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.

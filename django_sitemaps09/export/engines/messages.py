@@ -25,14 +25,15 @@ import django
 from django.core import signing
 
 import django_sitemaps09
-from django_sitemaps09 import hosts, stores
+from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import hosts
+from django_sitemaps09.declare.profiling import Cost, Costs
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering import page as rendering
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
-from django_sitemaps09.hooks.profiling import Cost, Costs
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.state.journal import RUN_NAME

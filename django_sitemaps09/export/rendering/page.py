@@ -12,11 +12,12 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
-from django_sitemaps09 import protocol, sections, sources, stores
+from django_sitemaps09 import protocol, sources, stores
 from django_sitemaps09.conf import conf, surroundings
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.profiling import Costs, record_costs
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
-from django_sitemaps09.hooks.profiling import Costs, record_costs
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base, ItemError, reason_of
 from django_sitemaps09.protocol.compression import compressor

@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
+from django_sitemaps09.declare.profiling import Costs, record_costs, step
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
-from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
-from django_sitemaps09.hooks.profiling import Costs, record_costs, step
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import (
     MAX_MESSAGE,
@@ -34,7 +35,6 @@ from django_sitemaps09.protocol import (
 )
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.hints import hints
 from django_sitemaps09.sources.positions import PositionSource

@@ -17,8 +17,8 @@ from django.template.loader_tags import ExtendsNode
 from django.template.response import SimpleTemplateResponse
 
 import django_sitemaps09
-from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
+from django_sitemaps09.declare import sections
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import (
     Report,

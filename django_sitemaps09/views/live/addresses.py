@@ -18,7 +18,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, surroundings
-from django_sitemaps09.hosts import is_host_from_client
+from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.protocol.filenames import SIGNATURE, bounds_text, page_name, range_name
 from django_sitemaps09.protocol.pages import Page, each_page
 from django_sitemaps09.sources import Source, has_key_ranges

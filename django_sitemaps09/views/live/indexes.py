@@ -14,13 +14,14 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol, sections, sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hosts import current_base, is_host_from_client
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.hosts import current_base, is_host_from_client
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.protocol import Base, IndexEntry, reason_of
 from django_sitemaps09.protocol.filenames import INDEX, index_name
-from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import has_key_ranges
 from django_sitemaps09.views import caching, exported, responses
 from django_sitemaps09.views.exported import PublishedPages

@@ -20,12 +20,12 @@ from django.urls import get_resolver, get_urlconf
 
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hosts import is_host_from_client
+from django_sitemaps09.declare.hosts import is_host_from_client
+from django_sitemaps09.declare.sections import Section, has_host_hook, instance
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.compression import compress, decompress_whole
 from django_sitemaps09.protocol.filenames import SUFFIXES, Suffix
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sections import Section, has_host_hook, instance
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import tenant

@@ -12,11 +12,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.cache import patch_vary_headers
 
-from django_sitemaps09 import protocol, sections, sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hooks.calls import log_skipped
-from django_sitemaps09.hooks.expressions import FormatName
-from django_sitemaps09.hosts import current_base, is_host_from_client
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.calls import log_skipped
+from django_sitemaps09.declare.expressions import FormatName
+from django_sitemaps09.declare.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.protocol import WriteResult
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type

@@ -22,11 +22,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.translation import get_language
 
 from django_sitemaps09 import Alternate, Image, Sitemap
+from django_sitemaps09.declare.hosts import host_folder, is_host_folder
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted
 from django_sitemaps09.export.report import exit_status
-from django_sitemaps09.hosts import host_folder, is_host_folder
 from django_sitemaps09.signals import published as published_signal
 from tests.models import Article
 from tests.support import commands, killing, published

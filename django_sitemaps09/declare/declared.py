@@ -15,8 +15,9 @@ from typing import Any, cast
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.hooks.calls import SHARED_ERRORS
-from django_sitemaps09.hooks.expressions import (
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
+from django_sitemaps09.declare.calls import SHARED_ERRORS
+from django_sitemaps09.declare.expressions import (
     FIELDS,
     FORMATS,
     HOOKS,
@@ -26,12 +27,11 @@ from django_sitemaps09.hooks.expressions import (
     expressions_in,
     location_problem,
 )
-from django_sitemaps09.hooks.extensions import namespaces, own_extensions
-from django_sitemaps09.hooks.values import CONVERTERS
-from django_sitemaps09.hosts import AllowedHosts, parse_host
+from django_sitemaps09.declare.extensions import namespaces, own_extensions
+from django_sitemaps09.declare.hook_values import CONVERTERS
+from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
+from django_sitemaps09.declare.location_templates import is_expression
 from django_sitemaps09.protocol import Base, Extension, ItemError, Limits, typed_repr
-from django_sitemaps09.routing.location_templates import is_expression
-from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_sitemaps09.hooks.expressions import Field, Hook
+from django_sitemaps09.declare.expressions import Field, Hook
 
 #: Measured steps: `items()`, reading instances by key or by position, and hooks that are methods. Sections
 #: that are only read as columns do not have these steps.

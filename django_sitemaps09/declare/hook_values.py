@@ -12,9 +12,9 @@ from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hooks.expressions import is_missing
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.declare.calls import Items
+from django_sitemaps09.declare.expressions import is_missing
+from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import MAX_MESSAGE, check_text, plain_text, short_repr, typed_repr
 

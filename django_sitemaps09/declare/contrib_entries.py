@@ -18,9 +18,9 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.calls import FAILED, Items
-from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS
-from django_sitemaps09.hooks.extensions import (
+from django_sitemaps09.declare.calls import FAILED, Items
+from django_sitemaps09.declare.expressions import EXTENDING, HOOKS
+from django_sitemaps09.declare.extensions import (
     HookResults,
     alternate,
     content_results,
@@ -30,7 +30,7 @@ from django_sitemaps09.hooks.extensions import (
     resolve_image,
     resolve_video,
 )
-from django_sitemaps09.hosts import AllowedHosts, meant_url
+from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.protocol import Base, ItemError, News, short_repr
 
 # Paths of media are on the host of their sitemap, and a document can have sitemaps with different hosts.

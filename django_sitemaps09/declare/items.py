@@ -12,14 +12,14 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db.models import Model
 
-from django_sitemaps09.hooks.annotations import column, load_columns
-from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
-from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, declared_expressions
-from django_sitemaps09.hooks.extensions import language_problem, spelling
+from django_sitemaps09.declare.annotations import column, load_columns
+from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
+from django_sitemaps09.declare.expressions import ITEM_LANGUAGE, declared_expressions
+from django_sitemaps09.declare.extensions import language_problem, spelling
+from django_sitemaps09.declare.location_templates import is_expression
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, count_rows, iterate_unordered
 from django_sitemaps09.protocol import ItemError, excerpt, typed_repr
-from django_sitemaps09.routing.location_templates import is_expression
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from django.urls import get_urlconf
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.calls import FAILED, Items
-from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS, Hook, is_missing
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.declare.calls import FAILED, Items
+from django_sitemaps09.declare.expressions import EXTENDING, HOOKS, Hook, is_missing
+from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.protocol import (
     NAMESPACES,
     Alternate,

@@ -12,7 +12,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesN
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery, Window
 from django.utils.hashable import make_hashable
 
-from django_sitemaps09.hooks.expressions import (
+from django_sitemaps09.declare.expressions import (
     LastmodExpression,
     UniqueExpression,
     alias,
@@ -21,11 +21,11 @@ from django_sitemaps09.hooks.expressions import (
     is_missing,
     location_in,
 )
+from django_sitemaps09.declare.location_templates import LocationTemplate
 from django_sitemaps09.orm import internals, traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.orm.reading import UNREADABLE, pin_database
-from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
 NEEDS_ANNOTATIONS = (

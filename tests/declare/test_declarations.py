@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, views
+from django_sitemaps09.declare.annotations import annotate, column
 from django_sitemaps09.export import export
-from django_sitemaps09.hooks.annotations import annotate, column
 from tests.models import Article, Category, Recent
 from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hours_before
 from tests.support.internals import alias

@@ -20,10 +20,13 @@ from django.utils.functional import Promise, cached_property
 from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
-from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
-from django_sitemaps09.hooks.calls import FAILED, Items, log_skips, skip_error
-from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions, location_in
-from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.declare.annotations import annotate, declared_value, load_columns, localized_location
+from django_sitemaps09.declare.calls import FAILED, Items, log_skips, skip_error
+from django_sitemaps09.declare.contrib_entries import add_hook_results, filter_on_host, hosts_of
+from django_sitemaps09.declare.expressions import FIELDS, Newest, alias, declared_expressions, location_in
+from django_sitemaps09.declare.hook_values import lastmod_text
+from django_sitemaps09.declare.items import TranslatedItems, in_item_language, read_items
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.reading import (
     AT_A_TIME,
@@ -44,9 +47,6 @@ from django_sitemaps09.protocol import (
     typed_repr,
     uri,
 )
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, hosts_of
-from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site

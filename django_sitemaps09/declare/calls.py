@@ -27,7 +27,7 @@ from django.db import Error as DatabaseError
 from django.utils import translation
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hooks.profiling import Step, step
+from django_sitemaps09.declare.profiling import Step, step
 from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
 
 logger = logging.getLogger(__name__)

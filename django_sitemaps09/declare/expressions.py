@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
 
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.orm.internals import Col
 from django_sitemaps09.protocol import short_repr
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")

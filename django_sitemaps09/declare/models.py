@@ -14,13 +14,14 @@ from django.db.models.query import RawQuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemaps09 import hosts, protocol
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import hosts
+from django_sitemaps09.declare.base import ModelT, Sitemap
+from django_sitemaps09.declare.items import checked_items, field_problem, queryset_problem
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.traits import identifying_columns, key_names
 from django_sitemaps09.protocol import News, typed_repr
-from django_sitemaps09.sitemaps.base import ModelT, Sitemap
-from django_sitemaps09.sitemaps.items import checked_items, field_problem, queryset_problem
 
 
 class ModelSitemap(Sitemap[ModelT]):

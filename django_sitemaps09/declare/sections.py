@@ -21,11 +21,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.declared import read
+from django_sitemaps09.declare.models import ModelSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.protocol.filenames import NAME
-from django_sitemaps09.sitemaps import ModelSitemap
-from django_sitemaps09.sitemaps.declared import read
 
 logger = logging.getLogger(__name__)
 

@@ -36,6 +36,13 @@ from django.utils.translation import get_language, get_language_from_path, overr
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.location_templates import (
+    SLUG_CHARACTERS,
+    LocationTemplate,
+    is_expression,
+    join_lines,
+    slugs,
+)
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
@@ -43,13 +50,6 @@ from django_sitemaps09.orm.internals import (
     reverse_candidates,
 )
 from django_sitemaps09.protocol import SafeColumn, TemplateColumn, short_repr
-from django_sitemaps09.routing.location_templates import (
-    SLUG_CHARACTERS,
-    LocationTemplate,
-    is_expression,
-    join_lines,
-    slugs,
-)
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"

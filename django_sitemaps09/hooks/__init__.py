@@ -1,1 +1,0 @@
-"""Hooks of a sitemap, and the conversion of their results to text."""

@@ -1,1 +1,0 @@
-"""Locations that are composed of columns: `Route`, `PathTemplate`, and the templates of `reverse()`."""
