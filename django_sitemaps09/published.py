@@ -23,7 +23,7 @@ from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import Base, excerpt
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.rows import QuerySource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import Bounds, Manifest, SectionRecord

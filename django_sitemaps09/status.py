@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
-from django_sitemaps09 import protocol, published, sources
+from django_sitemaps09 import protocol, published
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.declare import ModelSitemap, sections
 from django_sitemaps09.declare.declared import Declared, read
@@ -24,7 +24,7 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.published import ExportFolder, PublishedExport
-from django_sitemaps09.sources import QuerySource, UrlsSource, has_key_ranges
+from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
 from django_sitemaps09.state.history import read_exported
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
@@ -208,7 +208,7 @@ def _section_status(
     try:
         with savepoints():
             if is_exact:
-                source = sources.source(name, section, base, conf.limits)
+                source = compile_source(name, section, base, conf.limits)
                 status = _with_reading(status, source)
             else:
                 declared = read(sections.bind(section, base.domain), base, conf.limits)
@@ -257,7 +257,7 @@ def unread_source(name: str, declared: Declared, record: SectionRecord | None) -
         has_rows = record.has_key_ranges
     else:
         has_rows = isinstance(declared.sitemap, ModelSitemap)
-    return sources.ranged_source(name, declared) if has_rows and declared.hooks else None
+    return ranged_source(name, declared) if has_rows and declared.hooks else None
 
 
 @dataclass(frozen=True, slots=True)

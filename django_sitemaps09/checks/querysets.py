@@ -35,7 +35,7 @@ from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
 from django_sitemaps09.protocol.pages import Key
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.rows.keys import KeyColumns
 
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
 _NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"

@@ -13,7 +13,7 @@ from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import DataError, connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import StaticViewSitemap, sections
 from django_sitemaps09.declare.annotations import add_columns
@@ -25,10 +25,10 @@ from django_sitemaps09.inspector.candidates import column_conditions, field_cond
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
 from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt
-from django_sitemaps09.sources import QuerySource, digest
-from django_sitemaps09.sources.declaration_digests import declared_facts
-from django_sitemaps09.sources.members import KeyInRows, Members
-from django_sitemaps09.sources.slices import Slices
+from django_sitemaps09.rows import QuerySource, compile_source
+from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
+from django_sitemaps09.rows.members import KeyInRows, Members
+from django_sitemaps09.rows.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported
@@ -287,7 +287,7 @@ def row_search(
         conditions = template_conditions(declared, resolved, location)
     source = unread_source(name, sitemap, record)
     if conditions == []:
-        new = digest(declared_facts(sitemap)) if source is None else source.declaration_digest
+        new = digest_of(declared_facts(sitemap)) if source is None else source.declaration_digest
         return _MAY_BE_EXPORTED if record and record.declaration_digest != new else _NO_MATCH
     is_exact = conditions is not None and len(conditions) == 1
     if source is not None and isinstance(declared, F):
@@ -300,7 +300,7 @@ def row_search(
 
 
 def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup:
-    batch = sources.source(name, declared.sitemap, declared.base, conf.limits).sample()
+    batch = compile_source(name, declared.sitemap, declared.base, conf.limits).sample()
     if batch is None:
         return _NO_MATCH
     entry = _entry(batch, declared, location)

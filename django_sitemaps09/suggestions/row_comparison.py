@@ -9,13 +9,14 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import is_compiled
 from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.rows import Source, compile_source
 
 _ROWS = 2_000
 # Number of differences that are shown.
@@ -82,9 +83,9 @@ def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Com
     return Comparison(count, page.until is None, tuple(differences[:_SHOWN]))
 
 
-def _source(sitemap: Any, base: Base) -> sources.Source:
+def _source(sitemap: Any, base: Base) -> Source:
     # The name of a section is only in messages.
-    return sources.source("comparison", sitemap, base, conf.limits)
+    return compile_source("comparison", sitemap, base, conf.limits)
 
 
 def _bounds(source: Any, rows: int | None) -> Iterator[Page]:

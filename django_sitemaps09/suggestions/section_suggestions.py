@@ -22,7 +22,7 @@ from django_sitemaps09.declare.location_templates import LocationTemplate
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
-from django_sitemaps09.sources.hints import opaque_reason
+from django_sitemaps09.rows.hints import opaque_reason
 from django_sitemaps09.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.suggestions.method_reader import read_hook
 from django_sitemaps09.suggestions.method_source import RefusedError

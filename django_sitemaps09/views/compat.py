@@ -22,11 +22,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import http_date
 
-from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import HostSite, contrib_site
 from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.rows import site_of
 from django_sitemaps09.views.responses import public, warn_no_section
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
@@ -102,7 +102,7 @@ def sitemap(
     for declaration in declarations.values() if section is None else [declarations[section]]:
         try:
             bound = sections.bind(declaration, site.domain)
-            own_site = site if conf.base_url is None else sources.site_of(bound, conf.base_url)
+            own_site = site if conf.base_url is None else site_of(bound, conf.base_url)
             urls += bound.get_urls(page=page, site=own_site, protocol=scheme)
             lastmods.append(getattr(bound, "latest_lastmod", None))
         except EmptyPage as error:

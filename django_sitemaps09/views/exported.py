@@ -19,7 +19,7 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol, published, sources
+from django_sitemaps09 import protocol, published
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, plain_host
@@ -28,7 +28,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.published import PublishedExport, PublishedSection
-from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.rows import QuerySource, digest_of
 from django_sitemaps09.stores import LocalStore, Store
 from django_sitemaps09.views import responses
 from django_sitemaps09.views.caching import BusyError
@@ -73,7 +73,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         else:
             _log_unreadable(str(base), error)
             # Without this pause, a storage that does not respond would slow down every request.
-            _exports.set(sources.digest(base.domain), None)
+            _exports.set(digest_of(base.domain), None)
         return None
     if response is not None:
         stopwatch.log_status(response, "file")
@@ -98,7 +98,7 @@ def current_export(base: Base) -> PublishedExport | None:
             _log_unreadable(str(base), error)
             return None
 
-    export: PublishedExport | None = _exports.get_or_set(sources.digest(base.domain), find)
+    export: PublishedExport | None = _exports.get_or_set(digest_of(base.domain), find)
     return export
 
 
@@ -167,7 +167,7 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
         response = (GzipFileStream if is_gzip else FileResponse)(file, content_type=content_type(name))
         # An export never changes a file, it only replaces it.
         status = os.fstat(file.fileno())
-        etag = f'W/"{sources.digest((version, status.st_mtime_ns, status.st_size))[:32]}"'
+        etag = f'W/"{digest_of((version, status.st_mtime_ns, status.st_size))[:32]}"'
         answer = responses.conditional(request, response, etag)
         if answer is not response:
             file.close()
@@ -181,7 +181,7 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
 
 def _log_unreadable(name: str, error: Exception) -> None:
     """Log that a file or an export cannot be read, at most every ten seconds."""
-    if _exports.add(sources.digest(("unreadable", name)), ()):
+    if _exports.add(digest_of(("unreadable", name)), ()):
         logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
 
 
@@ -215,7 +215,7 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
     if not conf.has_target:
         return NO_PAGES
     section, base = source.section, source.declared.base
-    name = sources.digest((section, base.domain, source.members.key.stored_names))
+    name = digest_of((section, base.domain, source.members.key.stored_names))
     is_just_read, has_failed = f"{name}:read", _exports.get(name)
     # After a failure, a storage that does not respond must not slow down every request.
     if (again and _exports.get(is_just_read) is None) or (name not in _sections and not has_failed):

@@ -12,9 +12,9 @@ from django.utils.module_loading import import_string
 
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
-from django_sitemaps09 import sources
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.pages import each_page
+from django_sitemaps09.rows import Source, compile_source, rows_on_page
 
 try:
     from django_sitemaps09.protocol import Limits
@@ -29,7 +29,7 @@ _BASE = Base("https", "www.example.com")
 def measure(subject: Subject) -> Measured:
     """Measure one reading; `urls` is the number of rows."""
     [section] = import_string(subject.sections).values()
-    source = sources.source("articles", section, _BASE, _LIMITS)
+    source = compile_source("articles", section, _BASE, _LIMITS)
     connection.ensure_connection()
     watch, server = Stopwatch(), Server()
     with watch:
@@ -38,24 +38,24 @@ def measure(subject: Subject) -> Measured:
     return measured._replace(cpu=measured.cpu + server.seconds())
 
 
-def rows(source: sources.Source) -> int:
+def rows(source: Source) -> int:
     """Read rows as an export does: divide them into pages, and read each page."""
-    pages = each_page(source, sources.rows_on_page(source, _LIMITS))
+    pages = each_page(source, rows_on_page(source, _LIMITS))
     return sum(len(batch.keys) for page in pages for batch in source.batches(page))
 
 
-def index(source: sources.Source) -> int:
+def index(source: Source) -> int:
     """Read rows as the live index does: find the bounds of pages, and the newest row of each page."""
-    pages = [*each_page(source, sources.rows_on_page(source, _LIMITS))]
+    pages = [*each_page(source, rows_on_page(source, _LIMITS))]
     for page in pages:
         if source.newest(page) is None:
             raise RuntimeError(f"{page} has no newest row")
     return sum(source.count(page.after, page.until, _LIMITS.urls) for page in pages)
 
 
-def fingerprints(source: sources.Source) -> int:
+def fingerprints(source: Source) -> int:
     """Read the fingerprint of each page, as conditional requests do."""
-    pages = each_page(source, sources.rows_on_page(source, _LIMITS))
+    pages = each_page(source, rows_on_page(source, _LIMITS))
     return sum(source.fingerprint(page.after, page.until).rows for page in pages)
 
 

@@ -38,7 +38,7 @@ from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit, 
 from tests.support import checking
 from tests.support.checking import INCLUDED, SLUG, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
-from tests.support.internals import INDEX_LIMITS, checks, parse_base, source
+from tests.support.internals import INDEX_LIMITS, checks, compile_source, parse_base
 from tests.support.sections import declare
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
@@ -437,7 +437,7 @@ def test_a_declaration_has_the_messages_of_its_row(section, expected, says):
     if "E034" in expected and says:
         # An export says the same.
         with pytest.raises(ImproperlyConfigured, match=r"Article: the declared `\w+`: Cannot ") as caught:
-            source("articles", section, parse_base("https://www.example.com"), INDEX_LIMITS)
+            compile_source("articles", section, parse_base("https://www.example.com"), INDEX_LIMITS)
         texts.append(str(caught.value))
     # No alias of an expression is named.
     assert "_sitemaps09_" not in "".join(texts)

@@ -20,7 +20,7 @@ from django.test import override_settings
 
 from tests.invariants.fuzz.sections import KINDS, case_of, expected, write
 from tests.support.databases import ALIASES, parameter, require
-from tests.support.internals import QuerySource, checks, has_window_function, lastmod_text, sources
+from tests.support.internals import QuerySource, checks, compile_source, has_window_function, lastmod_text
 from tests.support.sources import BASE, LIMITS, set_slices
 from tests.support.ways import compatible, exported_pages, native_pages, url_dict_entries
 
@@ -81,7 +81,7 @@ def check(case):
     section, items = case.section, case.items()
     errors = [str(found.id)[-4:] for found in checks.check_declarations([section]) if found.level >= 40]
     try:
-        source = sources.source("s", section, BASE, LIMITS)
+        source = compile_source("s", section, BASE, LIMITS)
     except (ImproperlyConfigured, FieldError) as error:
         assert errors or case.form != "queryset", f"no check for {error}"  # noqa: PT017
         return f"refused {error}"

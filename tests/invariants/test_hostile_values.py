@@ -13,8 +13,8 @@ from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
 from django_sitemaps09.protocol import excerpt, reason_of, short_repr
-from django_sitemaps09.sources.columns import Rows
-from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.rows.columns import Rows
+from django_sitemaps09.rows.declaration import Declaration
 from tests.models import Word
 from tests.support.internals import ItemError, Page, alias, read
 from tests.support.sections import declare, listing

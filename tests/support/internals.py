@@ -6,9 +6,10 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import checks, protocol, sources, stores
+from django_sitemaps09 import checks, protocol, stores
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import read
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.hook_values import lastmod_text
@@ -51,8 +52,18 @@ from django_sitemaps09.protocol import (
 )
 from django_sitemaps09.protocol.compression import compress, compressor
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
-from django_sitemaps09.sources import QuerySource, keys, members, read_page, slices, source
-from django_sitemaps09.sources.positions import PositionSource
+from django_sitemaps09.rows import (
+    QuerySource,
+    compile_source,
+    keys,
+    members,
+    page_limits,
+    protocol_limits,
+    read_page,
+    rows_on_page,
+    slices,
+)
+from django_sitemaps09.rows.positions import PositionSource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED, HISTORY, MAX_RUNS
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
@@ -60,5 +71,5 @@ from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, S
 from django_sitemaps09.status import ExportState, SectionStatus, status
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, exclusive_lock, lock, target_store
 from django_sitemaps09.views import caching, compat, exported
-from django_sitemaps09.views.live import listing, memo, renewal
+from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing

@@ -17,7 +17,16 @@ from django.test import Client
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
-from tests.support.internals import Limits, ListedPage, Listing, caching, listing, memo, renewal, sources
+from tests.support.internals import (
+    Limits,
+    ListedPage,
+    Listing,
+    caching,
+    listing,
+    memo,
+    page_responses,
+    renewal,
+)
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages, unavailable_cache
@@ -203,9 +212,10 @@ class TestAPageThatIsTooFullForTheProtocol:
     @pytest.fixture(autouse=True)
     def _limit(self, register, monkeypatch, configure):
         configure(LIVE_SECONDS=60)
-        self.allow = lambda urls: monkeypatch.setattr(
-            sources, "protocol_limits", lambda _: Limits(urls, 10**6)
-        )
+        self.allow = lambda urls: [
+            monkeypatch.setattr(module, "protocol_limits", lambda _: Limits(urls, 10**6))
+            for module in (memo, page_responses)
+        ]
 
     def test_has_what_fits_and_no_etag_until_its_range_is_divided(self, move):
         """A client, or a cache, would keep a page without the rows that did not fit."""

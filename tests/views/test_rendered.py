@@ -20,12 +20,21 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone as zones
 
-from django_sitemaps09.views.live import kept_pages, page_responses
+from django_sitemaps09.views.live import kept_pages
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.factories import ArticleFactory, SiteFactory
-from tests.support.internals import Fingerprint, Page, QuerySource, caching, compress, conf, memo, sources
+from tests.support.internals import (
+    Fingerprint,
+    Page,
+    QuerySource,
+    caching,
+    compress,
+    conf,
+    memo,
+    page_responses,
+)
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
@@ -245,7 +254,7 @@ def forbid(monkeypatch):
     """Return a function that lets every compilation of a section and every reading of the cache fail."""
 
     fail = lambda *_: pytest.fail("the section was compiled, or the cache was read")  # noqa: E731
-    targets = ((sources, "source"), (caching.default, "get"))
+    targets = ((page_responses, "compile_source"), (caching.default, "get"))
     return lambda: [monkeypatch.setattr(*target, fail) for target in targets]
 
 

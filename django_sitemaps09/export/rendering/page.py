@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
-from django_sitemaps09 import protocol, sources, stores
+from django_sitemaps09 import protocol, stores
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.profiling import Costs, record_costs
@@ -23,7 +23,7 @@ from django_sitemaps09.protocol import Base, ItemError, reason_of
 from django_sitemaps09.protocol.compression import compressor
 from django_sitemaps09.protocol.filenames import Suffix, page_name
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sources import Source
+from django_sitemaps09.rows import Source, compile_source, page_limits, read_page
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores import Store
 
@@ -130,7 +130,7 @@ class Renderer:
 
         with (
             record_costs() as costs,
-            sources.read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
+            read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
             Sink(None if self.stage is None else opener, stream, task.known) as sink,
         ):
             written = protocol.write_document(
@@ -138,7 +138,7 @@ class Renderer:
                 rows.batches,
                 write,
                 str(source.declared.base),
-                sources.page_limits(source, conf.limits),
+                page_limits(source, conf.limits),
                 source.declared.namespaces,
             )
             wait_for_sink = sink.end()
@@ -206,7 +206,7 @@ def render_page(
     def render() -> RenderedPage:
         all_sections = sections.native_mapping()
         sections.check_known([task.section], all_sections)
-        source = sources.source(
+        source = compile_source(
             task.section, all_sections[task.section], renderer.base, conf.limits, task.using
         )
         if source.declaration_digest != task.declaration_digest:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from itertools import chain, count
 from typing import cast
 
-from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
@@ -16,7 +15,7 @@ from django_sitemaps09.orm.retry import Retried
 from django_sitemaps09.protocol import pages, w3c
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
-from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, page_limits
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.state.previous import PreviousState
 
@@ -127,7 +126,7 @@ class Plan:
         if size is None:
             return rendered.file.urls, rendered.file.bytes
         size = size[0] + rendered.file.urls, size[1] + rendered.file.bytes
-        limits = sources.page_limits(self.source, conf.limits)
+        limits = page_limits(self.source, conf.limits)
         if not pages.fit_together(size, limits, is_last=page.until is None):
             return None
         self.merged_numbers.add(page.number)

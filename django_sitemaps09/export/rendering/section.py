@@ -13,7 +13,6 @@ from datetime import timezone
 from functools import partial
 from typing import NamedTuple
 
-from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
 from django_sitemaps09.declare.profiling import Costs, record_costs, step
@@ -35,9 +34,9 @@ from django_sitemaps09.protocol import (
 )
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
-from django_sitemaps09.sources.hints import hints
-from django_sitemaps09.sources.positions import PositionSource
+from django_sitemaps09.rows import Source, UrlsSource, compile_source, has_key_ranges, rows_on_page
+from django_sitemaps09.rows.hints import hints
+from django_sitemaps09.rows.positions import PositionSource
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
 
 logger = logging.getLogger(__name__)
@@ -216,11 +215,11 @@ def export_section(run: Run, name: str, section: Section) -> SectionOutcome:
 def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
     with record_costs() as costs:
         with step("items") as cost:
-            source = sources.source(name, section, run.host.base, conf.limits)
+            source = compile_source(name, section, run.host.base, conf.limits)
             cost.items = source.count if isinstance(source, PositionSource) else 0
         if isinstance(source, UrlsSource):
             source.begin(1)
-    return source, sources.rows_on_page(source, conf.limits), costs
+    return source, rows_on_page(source, conf.limits), costs
 
 
 def _render(plan: Plan, results: _Results) -> None:

@@ -36,7 +36,7 @@ from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management import lines, streams
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.protocol import pluralize, reason_of
-from django_sitemaps09.sources.hints import has_suggestible
+from django_sitemaps09.rows.hints import has_suggestible
 from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` and to `verify()` under the same names, with their types and texts.

@@ -16,12 +16,11 @@ from django.core.exceptions import ValidationError
 from django.urls import get_urlconf
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.protocol.filenames import SIGNATURE, bounds_text, page_name, range_name
 from django_sitemaps09.protocol.pages import Page, each_page
-from django_sitemaps09.sources import Source, has_key_ranges
+from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, rows_on_page
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.exported import PublishedPages
@@ -63,7 +62,7 @@ def find_range(source: Source, page: Page, signature: str) -> Page | None:
     return _valid(source, page) if is_signed else None
 
 
-def _valid(source: sources.QuerySource, page: Page) -> Page | None:
+def _valid(source: QuerySource, page: Page) -> Page | None:
     """Return a page unless its bounds are no keys of the section: its key can have got another type."""
     with suppress(OverflowError, TypeError, ValueError, ValidationError):
         source.members.key.parse(page.after)
@@ -99,10 +98,10 @@ def names(section: str, listing: Listing, published_pages: PublishedPages | None
 
 def pages_by_position(source: Source) -> Iterable[Page]:
     """Return the pages of a section without key ranges, counted from the first row."""
-    return each_page(source, rows_on_page(source))
+    return each_page(source, live_rows_on_page(source))
 
 
-def rows_on_page(source: Source) -> int:
+def live_rows_on_page(source: Source) -> int:
     """Return the number of rows on a new page.
 
     URLs are measured with the script prefix of management commands. On some servers, clients can change the
@@ -111,4 +110,4 @@ def rows_on_page(source: Source) -> int:
     base = source.declared.base if conf.base_url else source.declared.base._replace(scheme="https")
     base_url = HOST if is_host_from_client() else str(base)
     with surroundings(conf.script_prefix, get_urlconf()):
-        return sources.rows_on_page(source, conf.limits, base_url)
+        return rows_on_page(source, conf.limits, base_url)

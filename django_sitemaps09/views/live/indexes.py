@@ -14,7 +14,7 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
@@ -22,7 +22,7 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.protocol import Base, IndexEntry, reason_of
 from django_sitemaps09.protocol.filenames import INDEX, index_name
-from django_sitemaps09.sources import has_key_ranges
+from django_sitemaps09.rows import compile_source, digest_of, has_key_ranges
 from django_sitemaps09.views import caching, exported, responses
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.live import addresses, listing as listings, renewal
@@ -92,7 +92,7 @@ def _list_pages(
     key: str, section: str, declaration: Section, base: Base, deadline: float
 ) -> tuple[list[IndexEntry], bool]:
     """Return the entries of a section's pages, and whether another request is counting the pages."""
-    source = sources.source(section, declaration, base, conf.limits)
+    source = compile_source(section, declaration, base, conf.limits)
     if has_key_ranges(source):
         listing, is_outdated = renewal.current(source, key, deadline)
         listing = listing._replace(suffix=renewal.suffix_of(source))
@@ -157,4 +157,4 @@ def _count_name(base: Base, path: str) -> str:
     # On some servers, clients can choose the script prefix. Middleware can set a URLconf for each host.
     own_path = path.removeprefix(get_script_prefix())
     facts = (None if is_host_from_client() else str(base), own_path, str(get_urlconf()))
-    return f"django_sitemaps09:indexes:{sources.digest(facts)}"
+    return f"django_sitemaps09:indexes:{digest_of(facts)}"

@@ -18,7 +18,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import get_resolver, get_urlconf
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.declare.sections import Section, has_host_hook, instance
@@ -26,7 +26,8 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.compression import compress, decompress_whole
 from django_sitemaps09.protocol.filenames import SUFFIXES, Suffix
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.rows import digest_of
+from django_sitemaps09.rows.keys import KeyColumns
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import tenant
 
@@ -99,7 +100,7 @@ def listing_name(section: str, declaration: Section, base: Base, namespace: str)
             has_hook = has_host_hook(instance(declaration))
         host = host if has_hook else ""
     facts = host, str(get_urlconf() or settings.ROOT_URLCONF), namespace, section
-    return f"django_sitemaps09:listing:{sources.digest(facts)}"
+    return f"django_sitemaps09:listing:{digest_of(facts)}"
 
 
 def namespace_of(request: HttpRequest) -> str:

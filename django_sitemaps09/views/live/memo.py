@@ -19,10 +19,16 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
+from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.pages import Fingerprint, Page
-from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
+from django_sitemaps09.rows import (
+    QuerySource,
+    Source,
+    digest_of,
+    has_key_ranges,
+    protocol_limits,
+)
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints, tenant
 
@@ -111,7 +117,7 @@ class PageMemo(NamedTuple):
         read_at, fingerprint = reading
         if fingerprint is None or fingerprint.rows > self.most:
             return None
-        return PageETag(f'W/"{sources.digest((self.facts, *fingerprint[::2]))[:32]}"', read_at)
+        return PageETag(f'W/"{digest_of((self.facts, *fingerprint[::2]))[:32]}"', read_at)
 
     def _reading(self) -> _Entry:
         stopwatch, started = Stopwatch(page_subject(self.source.section, self.page)), time.time()
@@ -122,7 +128,7 @@ class PageMemo(NamedTuple):
 
         def read() -> _Entry:
             fingerprint, read_at = None, time.time()
-            with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
+            with suppress(DatabaseError, *UNREADABLE), savepoints():
                 fingerprint = self.source.fingerprint(self.page.after, self.page.until, self.most)
             stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
             return _store(self.name, read_at, fingerprint)
@@ -150,8 +156,8 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
     section = source.section, source.declaration_digest, page.after, page.until
     # The base is in a list as it always was: other facts would make all ETags of clients invalid.
     place = [str(source.declared.base)], get_script_prefix(), tenant()
-    facts = sources.digest((*section, *place))
-    most = sources.protocol_limits(source).urls // source.declaration.entries_per_item
+    facts = digest_of((*section, *place))
+    most = protocol_limits(source).urls // source.declaration.entries_per_item
     return PageMemo(source, page, f"{source.members.rows.db}:{facts}", facts, most)
 
 
@@ -180,7 +186,7 @@ def _request_key(request: HttpRequest) -> Hashable | None:
         return None
     facts = get_script_prefix(), request.path, request.scheme, host, tenant()
     # A digest, since an allowed host can be long: clients choose the port.
-    return get_urlconf(), sources.digest(facts)
+    return get_urlconf(), digest_of(facts)
 
 
 # Tests change settings, such as `BASE_URL`, while the process runs.

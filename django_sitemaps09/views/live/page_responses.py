@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.cache import patch_vary_headers
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import log_skipped
@@ -22,7 +22,15 @@ from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.protocol import WriteResult
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
+from django_sitemaps09.rows import (
+    Source,
+    UrlsSource,
+    compile_source,
+    digest_of,
+    has_key_ranges,
+    protocol_limits,
+    read_page,
+)
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import addresses, kept_pages, listing as listings, memo
 from django_sitemaps09.views.live.kept_pages import CachedCopy, LivePage
@@ -107,7 +115,7 @@ class PageRequest(NamedTuple):
         if self.section not in declarations:
             raise Http404(f"No sitemap available for section: {self.section!r}")
         base = current_base(request)
-        source = sources.source(self.section, declarations[self.section], base, conf.limits)
+        source = compile_source(self.section, declarations[self.section], base, conf.limits)
         page = self._page(source)
         if page is None:
             Stopwatch(self.subject).log("unknown number" if self.signature is None else "wrong signature")
@@ -154,13 +162,13 @@ class PageRequest(NamedTuple):
         stopwatch = Stopwatch(self.subject)
         unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         chunks: list[bytes] = []
-        with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
+        with read_page(source, page, needs_fingerprint=unread is not None) as rows:
             document = protocol.write_document(
                 protocol.page_format(self._format_name, styled=conf.stylesheet),
                 rows.batches,
                 chunks.append,
                 str(source.declared.base),
-                sources.protocol_limits(source),
+                protocol_limits(source),
                 source.declared.namespaces,
             )
         is_incomplete = has_key_ranges(source) and document.cut is not None
@@ -214,7 +222,7 @@ class PageRequest(NamedTuple):
         path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
         digest, base = source.declaration_digest, str(source.declared.base)
         facts = (path, urlconf, digest, page, self._format_name, [base], tenant())
-        return f"django_sitemaps09:page:{sources.digest(facts)}"
+        return f"django_sitemaps09:page:{digest_of(facts)}"
 
     def _cached_copy(self, cache_key: str) -> CachedCopy:
         return CachedCopy(cache_key, self.subject, unpack=not self._takes_gzip())

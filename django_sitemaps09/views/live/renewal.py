@@ -17,7 +17,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.filenames import NEARBY, Suffix, bounds_text, fits_in_address
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.rows import QuerySource, Source
 from django_sitemaps09.views import caching, exported
 from django_sitemaps09.views.live import addresses, listing as listings
 from django_sitemaps09.views.live.listing import ListedPage, Listing
@@ -147,7 +147,7 @@ def _begun(source: QuerySource, known: Listing | None) -> Listing:
 
     Another key identity means a new division. All else that has changed shows in the counts.
     """
-    rows, published = addresses.rows_on_page(source), exported.published_pages(source)
+    rows, published = addresses.live_rows_on_page(source), exported.published_pages(source)
     columns, identity = source.members.key.stored_names, source.key_identity
     begun = Listing(suffix_of(source), columns, identity, rows, "", time.time(), (ListedPage(None),))
     if known is not None and known.identity == identity and known.pages:

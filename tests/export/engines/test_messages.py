@@ -23,7 +23,17 @@ from django_sitemaps09.exceptions import ExportError
 from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
-from tests.support.internals import STATE, Base, Page, Renderer, Task, conf, messages, source, stores
+from tests.support.internals import (
+    STATE,
+    Base,
+    Page,
+    Renderer,
+    Task,
+    compile_source,
+    conf,
+    messages,
+    stores,
+)
 from tests.support.published import states
 
 SALT, MESSAGE = messages._SALTS[messages.REPLY], messages._MESSAGE
@@ -42,7 +52,7 @@ def forging(settings, tmp_path, monkeypatch, db):
     monkeypatch.setattr(messages, "PAUSE", 0.0)
     base = Base("https", "www.example.com")
     renderer = Renderer(base, tmp_path / "public", "", f"{STATE}/run-1", False, "/", None)
-    digest = source("a", SECTIONS["a"], base, conf.limits).declaration_digest
+    digest = compile_source("a", SECTIONS["a"], base, conf.limits).declaration_digest
     content = messages.build_message(renderer, Task("a", Page(1, None, None), declaration_digest=digest))
     messages.Folder(content).open()
     yield content

@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connections
 from django.utils.module_loading import import_string
 
-from tests.support.internals import protocol, sources
+from tests.support.internals import protocol, protocol_limits
 
 PACKAGE = "django_sitemaps09"
 #: Caches in local memory whose name begins with this are shared by all processes.
@@ -68,14 +68,14 @@ def patched(clock):
         import_module(f"django.core.cache.backends.{name}") for name in ("base", "locmem", "filebased")
     ]
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
-    limits = sources.protocol_limits
     with ExitStack() as patches:
         patches.enter_context(mock.patch(f"{PACKAGE}.export.host.datetime", clock))
-        small_limits = lambda source: limits(source)._replace(**PROTOCOL)  # noqa: E731
-        patches.enter_context(mock.patch.object(sources, "protocol_limits", small_limits))
+        limits, small_limits = protocol_limits, lambda source: protocol_limits(source)._replace(**PROTOCOL)
         for module in (*package_modules(), *backends):
             for name, value in [*vars(module).items()]:
-                if value is time:
+                if value is limits:
+                    patches.enter_context(mock.patch.object(module, name, small_limits))
+                elif value is time:
                     patches.enter_context(mock.patch.object(module, name, clock))
                 elif callable(value) and type(value) is type(time.time) and value in originals:
                     patches.enter_context(mock.patch.object(module, name, originals[value]))

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.export import export
-from django_sitemaps09.sources import keys, positions, slices
+from django_sitemaps09.rows import keys, positions, slices
 from tests.invariants.test_querysets import (
     METHOD,
     NEWEST,

@@ -11,10 +11,10 @@ from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS
 from django_sitemaps09.declare.profiling import Costs, Step
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.sources.base import Source
-from django_sitemaps09.sources.members import Members
-from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import has_key_ranges
+from django_sitemaps09.rows.members import Members
+from django_sitemaps09.rows.positions import PositionSource
+from django_sitemaps09.rows.queryset import has_key_ranges
+from django_sitemaps09.rows.source_base import Source
 
 # Smaller sections are always fast, and their times are noise.
 _WORTH_TIMING = 1_000

@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce, Greatest, Least, Now, Nul
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
-from django_sitemaps09.sources.slices import text_converter
+from django_sitemaps09.rows.slices import text_converter
 from tests.models import Article, Visit
 from tests.support.databases import ON_MARIADB, ON_POSTGRESQL, execute
 from tests.support.internals import alias, w3c

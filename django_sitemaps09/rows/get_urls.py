@@ -18,9 +18,9 @@ from django_sitemaps09.declare.declared import Declared
 from django_sitemaps09.declare.profiling import note_ignored_keys, step
 from django_sitemaps09.protocol import Base, Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sources.base import Source
-from django_sitemaps09.sources.declaration_digests import class_facts, digest
-from django_sitemaps09.sources.url_batches import checked_batch, ignored_keys
+from django_sitemaps09.rows.declaration_digests import class_facts, digest_of
+from django_sitemaps09.rows.source_base import Source
+from django_sitemaps09.rows.url_batches import checked_batch, ignored_keys
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class UrlsSource(Source):
 
     @property
     def declaration_digest(self) -> str:
-        return digest(class_facts(self.declared, self.declared.base))
+        return digest_of(class_facts(self.declared, self.declared.base))
 
     def is_empty(self) -> bool:
         if self.paginator.count:

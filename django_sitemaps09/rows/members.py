@@ -16,7 +16,7 @@ from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query
 from django_sitemaps09.orm.traits import group_by_key
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.rows.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
 _LONGER = 8

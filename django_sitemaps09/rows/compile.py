@@ -22,15 +22,17 @@ from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources.base import Source
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.get_urls import UrlsSource
-from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource
+from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.get_urls import UrlsSource
+from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.positions import PositionSource
+from django_sitemaps09.rows.queryset import QuerySource
+from django_sitemaps09.rows.source_base import Source
 
 
-def source(name: str, section: Section, base: Base, limits: Limits, using: str | None = None) -> Source:
+def compile_source(
+    name: str, section: Section, base: Base, limits: Limits, using: str | None = None
+) -> Source:
     """Return the source of a section for a host.
 
     Rows are read from the database `using`, by default from the first one that a router selects. Raise
@@ -48,7 +50,7 @@ def source(name: str, section: Section, base: Base, limits: Limits, using: str |
 def ranged_source(name: str, declared: Declared) -> QuerySource | None:
     """Return the source of a compiled sitemap; `None` if it has no key ranges.
 
-    Unlike `source()`, this never counts or reads items, unless `items()` itself does.
+    Unlike `compile_source()`, this never counts or reads items, unless `items()` itself does.
     """
     items = pin_database(read_items(declared.sitemap))
     return _query_source(name, items, Declaration(declared))

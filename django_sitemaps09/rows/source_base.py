@@ -11,7 +11,7 @@ from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.declared import Declared
 from django_sitemaps09.protocol import Batch, Limits, pages
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Keyed, Page
-from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.rows.declaration import Declaration
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05

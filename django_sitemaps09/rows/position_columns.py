@@ -14,9 +14,9 @@ from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import Query, reorder
-from django_sitemaps09.sources.columns import Rows
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.slices import ConvertTexts, text_converter, with_lastmod_texts
+from django_sitemaps09.rows.columns import Rows
+from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.slices import ConvertTexts, text_converter, with_lastmod_texts
 
 
 class ColumnQuery(NamedTuple):

@@ -37,7 +37,7 @@ _ADDRESS = re.compile(" at 0x[0-9A-Fa-f]+")
 _PLACEHOLDERS = re.compile(r"IN \((%s(?:, %s)+)\)|%%|%s")
 
 
-def digest(facts: object) -> str:
+def digest_of(facts: object) -> str:
     """Return the digest of a value whose `repr()` is the same in each process."""
     return sha256(repr(facts).encode()).hexdigest()
 

@@ -26,7 +26,7 @@ from django_sitemaps09.declare.expressions import (
 from django_sitemaps09.declare.extensions import hreflang, spelling
 from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.protocol import Batch, Column, ItemError, Localization, TemplateColumn
-from django_sitemaps09.sources.columns import Rows, drop_unlocated, template_locations
+from django_sitemaps09.rows.columns import Rows, drop_unlocated, template_locations
 
 
 @dataclass(frozen=True)

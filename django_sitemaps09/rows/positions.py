@@ -21,13 +21,13 @@ from django_sitemaps09.orm import reading
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.sources import slices
-from django_sitemaps09.sources.base import CompiledSource
-from django_sitemaps09.sources.columns import Rows
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.declaration_digests import declared_facts, digest
-from django_sitemaps09.sources.position_columns import ColumnQuery, column_queries
-from django_sitemaps09.sources.slices import SAMPLE, read_each
+from django_sitemaps09.rows import slices
+from django_sitemaps09.rows.columns import Rows
+from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
+from django_sitemaps09.rows.position_columns import ColumnQuery, column_queries
+from django_sitemaps09.rows.slices import SAMPLE, read_each
+from django_sitemaps09.rows.source_base import CompiledSource
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PositionSource(CompiledSource):
 
     @property
     def declaration_digest(self) -> str:
-        return digest(declared_facts(self.declared))
+        return digest_of(declared_facts(self.declared))
 
     def is_empty(self) -> bool:
         return self.count == 0

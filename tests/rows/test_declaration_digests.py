@@ -21,7 +21,7 @@ from django.urls import path
 from django.utils import timezone as zones, translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, StaticViewSitemap
-from django_sitemaps09.sources import declaration_digests
+from django_sitemaps09.rows import declaration_digests
 from tests.models import Article, Event
 from tests.support.internals import Base
 from tests.support.processes import ended, started

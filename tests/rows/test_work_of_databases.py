@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, RowNumber
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.rows.keys import KeyColumns
 from tests.models import Article, Category, Comment, Seat
 from tests.support.databases import execute, parameter
 from tests.support.internals import Limits, Page, members

@@ -22,7 +22,7 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, fingerprint
+from django_sitemaps09.rows.fingerprints import RowHash, StoredColumn, fingerprint
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
 from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, parameter

@@ -22,12 +22,12 @@ from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import has_prefetches
 from django_sitemaps09.orm.reading import UNREADABLE, stream_items
 from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
-from django_sitemaps09.sources.columns import Rows
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.fingerprints import HashedColumns
-from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.members import Members, Span
-from django_sitemaps09.sources.prefetch import Submit, prefetching
+from django_sitemaps09.rows.columns import Rows
+from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.fingerprints import HashedColumns
+from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.members import Members, Span
+from django_sitemaps09.rows.prefetch import Submit, prefetching
 
 #: Number of rows that are read to estimate the length of an entry.
 SAMPLE = 200

@@ -17,7 +17,7 @@ from django.db.models.expressions import Ref
 from django_sitemaps09.declare.expressions import LastmodExpression, alias
 from django_sitemaps09.orm.internals import Col, compile_query
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint
-from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.rows.keys import KeyColumns
 
 # SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other
 # types are hashed as text, which takes longer. Only a plain column is looked up by its database type: the

@@ -22,15 +22,10 @@ from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
-from django_sitemaps09.sources.base import CompiledSource, Source
-from django_sitemaps09.sources.columns import Rows
-from django_sitemaps09.sources.declaration import Declaration
-from django_sitemaps09.sources.declaration_digests import (
-    declared_facts,
-    digest,
-    query_facts,
-)
-from django_sitemaps09.sources.fingerprints import (
+from django_sitemaps09.rows.columns import Rows
+from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of, query_facts
+from django_sitemaps09.rows.fingerprints import (
     RunningFingerprint,
     can_hash,
     fingerprint,
@@ -38,9 +33,10 @@ from django_sitemaps09.sources.fingerprints import (
     is_dated,
     range_fingerprints,
 )
-from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.members import KeyInRows, Members, Span
-from django_sitemaps09.sources.slices import SAMPLE, Slices
+from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.members import KeyInRows, Members, Span
+from django_sitemaps09.rows.slices import SAMPLE, Slices
+from django_sitemaps09.rows.source_base import CompiledSource, Source
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class QuerySource(CompiledSource):
         rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*names, *self.declaration.expressions)
-        return digest((names, *declared_facts(self.declared), query_facts(rows)))
+        return digest_of((names, *declared_facts(self.declared), query_facts(rows)))
 
     @property
     def key_identity(self) -> tuple[str, ...]:
