@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
-from django_sitemaps09 import protocol, published
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.declare import ModelSitemap, sections
 from django_sitemaps09.declare.declared import Declared, read
@@ -23,11 +23,12 @@ from django_sitemaps09.declare.hosts import export_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
-from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
-from django_sitemaps09.state.history import read_exported
-from django_sitemaps09.state.journal import RUN, read_journal
-from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
+from django_sitemaps09.target import published
+from django_sitemaps09.target.history import read_exported
+from django_sitemaps09.target.journal import RUN, read_journal
+from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time
+from django_sitemaps09.target.published import ExportFolder, PublishedExport
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import addresses, listing as listings
 from django_sitemaps09.views.live.listing import Listing

@@ -82,7 +82,7 @@ def no_listing_of_another_test() -> None:
     Unlike a database, a cache is not rolled back.
     """
     # At import, there are no models yet.
-    from django_sitemaps09 import published
+    from django_sitemaps09.target import published
     from django_sitemaps09.views import caching, exported, responses
     from django_sitemaps09.views.live import listing, memo
 

@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
 from django.db import DatabaseError
 from django.urls import get_script_prefix
 
-from django_sitemaps09 import protocol, published
+from django_sitemaps09 import protocol
 from django_sitemaps09.audit import documents, readers
 from django_sitemaps09.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
@@ -35,8 +35,7 @@ from django_sitemaps09.declare.hosts import export_base, host_folder
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import LocalStore
+from django_sitemaps09.target import LocalStore, manifest, published
 
 logger = logging.getLogger(__name__)
 

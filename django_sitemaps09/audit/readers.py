@@ -19,7 +19,7 @@ from django.urls import get_script_prefix
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol import MAX_BYTES, Base, normalized, reason_of
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, TrailingDataError, gunzip
-from django_sitemaps09.stores import Store
+from django_sitemaps09.target import Store
 
 
 def optional(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.report import Published, Report, SectionReport, UrlChange
 from django_sitemaps09.export.verification import DamagedFile, Verification, verify, verify_hosts
-from django_sitemaps09.state.manifest import PageFile
+from django_sitemaps09.target.manifest import PageFile
 
 __all__ = [
     "DamagedFile",

@@ -18,9 +18,9 @@ from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import EXPECTED
 from django_sitemaps09.export.report import Report, with_peaks
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
-from django_sitemaps09.state.journal import check_root
-from django_sitemaps09.state.manifest import read_root
-from django_sitemaps09.state.previous import check_site
+from django_sitemaps09.target.journal import check_root
+from django_sitemaps09.target.manifest import read_root
+from django_sitemaps09.target.previous import check_site
 
 logger = logging.getLogger(__name__)
 

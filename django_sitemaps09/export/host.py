@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
@@ -27,10 +26,10 @@ from django_sitemaps09.export.rendering.section import SectionOutcome, export_se
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.state.history import RecordedRun, SectionChange, record_exported, record_run
-from django_sitemaps09.state.journal import RUN, read_journal
-from django_sitemaps09.state.previous import check_pages
-from django_sitemaps09.stores import STATE, owner
+from django_sitemaps09.target import STATE, exclusive_lock, owner
+from django_sitemaps09.target.history import RecordedRun, SectionChange, record_exported, record_run
+from django_sitemaps09.target.journal import RUN, read_journal
+from django_sitemaps09.target.previous import check_pages
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ def _opened(
     """
     started = datetime.now(timezone.utc)
     with ExitStack() as stack:
-        lock = nullcontext(lambda: None) if options.dry_run else stores.exclusive_lock(host.store)
+        lock = nullcontext(lambda: None) if options.dry_run else exclusive_lock(host.store)
         check = stack.enter_context(lock)
         journal, recovered = recover(host, check, started.timestamp(), dry_run=options.dry_run)
         previous = host.previous(journal, started.timestamp())

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.declare import hosts, sections
 from django_sitemaps09.declare.sections import Section
@@ -22,10 +21,10 @@ from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.state.journal import Journal
-from django_sitemaps09.state.manifest import Manifest, PageFile
-from django_sitemaps09.state.previous import PreviousState, load
-from django_sitemaps09.stores import LocalStore, Store
+from django_sitemaps09.target import LocalStore, Store, state_store, target_store
+from django_sitemaps09.target.journal import Journal
+from django_sitemaps09.target.manifest import Manifest, PageFile
+from django_sitemaps09.target.previous import PreviousState, load
 
 ArgumentsT = ParamSpec("ArgumentsT")
 OptionsT = TypeVar("OptionsT")
@@ -269,7 +268,7 @@ class Host:
         if several and conf.files_url is not None:
             url += f"{folder}/"
         own_folder = folder if several else ""
-        store = stores.target_store(output, own_folder)
+        store = target_store(output, own_folder)
         moved_from = getattr(options, "moved_from", ())
         if moved_from and options.names:
             raise ExportError("--moved-from removes the pages of all sections, so export all of them.")
@@ -278,7 +277,7 @@ class Host:
             url=url,
             folder=own_folder,
             store=store,
-            state=stores.state_store(store, own_folder),
+            state=state_store(store, own_folder),
             sections=all_sections,
             chosen={name: all_sections[name] for name in options.names} or all_sections,
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.notify import Submission
 from django_sitemaps09.protocol import ItemError
-from django_sitemaps09.state.manifest import PageFile
+from django_sitemaps09.target.manifest import PageFile
 
 try:
     import resource

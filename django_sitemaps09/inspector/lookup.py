@@ -24,8 +24,8 @@ from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, 
 from django_sitemaps09.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState, sentences
+from django_sitemaps09.target.manifest import MAX_TIME
 from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of further sections with the URL that are shown.

@@ -12,9 +12,9 @@ from itertools import islice
 from django_sitemaps09.audit import AuditReport, last_report
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.protocol import Base, ItemError, excerpt
-from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
-from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.status import Status, sentences, status
+from django_sitemaps09.target.history import RecordedRun, read_history, section_changes
+from django_sitemaps09.target.manifest import PageFile
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100

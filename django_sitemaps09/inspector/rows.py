@@ -29,8 +29,8 @@ from django_sitemaps09.rows import QuerySource, compile_source
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members
 from django_sitemaps09.rows.slices import Slices
-from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.status import ExportState, read_listing, unread_source
+from django_sitemaps09.target.manifest import PageFile, SectionRecord
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage

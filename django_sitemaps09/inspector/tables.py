@@ -15,8 +15,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.inspector.lookup import Answer
 from django_sitemaps09.inspector.overview import LABELS, Overview
 from django_sitemaps09.protocol import ItemError, excerpt, pluralize
-from django_sitemaps09.state.history import RecordedRun, SectionChange
 from django_sitemaps09.status import SectionStatus
+from django_sitemaps09.target.history import RecordedRun, SectionChange
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
 # Maximum number of sections that a run lists.

@@ -21,9 +21,9 @@ from secrets import token_hex
 from typing import Any, Literal, NamedTuple, get_args
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.state.manifest import check_names, read_sealed, seal
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.plain import DamagedError
+from django_sitemaps09.target import Store
+from django_sitemaps09.target.manifest import check_names, read_sealed, seal
+from django_sitemaps09.target.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import published, stores
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.exceptions import ExportError, ManifestError
@@ -21,10 +20,9 @@ from django_sitemaps09.notify import engines
 from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, MessageKind
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.published import ExportFolder
-from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.plain import DamagedError
+from django_sitemaps09.target import Store, exclusive_lock, manifest, published
+from django_sitemaps09.target.plain import DamagedError
+from django_sitemaps09.target.published import ExportFolder
 
 if TYPE_CHECKING:
     from django_sitemaps09.notify.client import Client
@@ -136,7 +134,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
     started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
         return _Run(target, state, started).result()
-    with stores.exclusive_lock(target, "submission") as check:
+    with exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
         if (root := manifest.read_usable_root(state)) is not None and root.run:
             ledger.activate(root.run)

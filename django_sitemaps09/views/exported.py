@@ -19,7 +19,7 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol, published
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, plain_host
@@ -27,9 +27,9 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.rows import QuerySource, digest_of
-from django_sitemaps09.stores import LocalStore, Store
+from django_sitemaps09.target import LocalStore, Store, published
+from django_sitemaps09.target.published import PublishedExport, PublishedSection
 from django_sitemaps09.views import responses
 from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.declare.routes import resolve_path
 from django_sitemaps09.inspector import candidates, published_entries, rows
-from django_sitemaps09.published import ExportFolder
+from django_sitemaps09.target.published import ExportFolder
 from tests.models import Article, Word
 from tests.support.configuration import BASE
 from tests.support.internals import ExportState, LocalStore, alias, compression, protocol

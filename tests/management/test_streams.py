@@ -89,14 +89,14 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
 
     with streams.hidden_item_warnings():
         with streams.hidden_item_warnings():
-            log("sitemaps.items")
-        log("sitemaps.items")
-        log("stores")
+            log("declare.items")
+        log("declare.items")
+        log("target")
         other = Thread(target=log, args=("export.rendering.section",))
         other.start()
         other.join(10)
-    log("sitemaps.items")
-    assert console.getvalue().split() == ["stores", "export.rendering.section", "sitemaps.items"]
+    log("declare.items")
+    assert console.getvalue().split() == ["target", "export.rendering.section", "declare.items"]
     assert [name for name in streams._ITEM_LOGGERS if import_module(name).logger.name != name] == []
 
 

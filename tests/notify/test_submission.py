@@ -27,8 +27,19 @@ from django_sitemaps09.notify import (
     submit_hosts,
 )
 from django_sitemaps09.notify.ledger import change_messages, host_of, ping_messages
-from django_sitemaps09.stores.plain import DamagedError
-from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, manifest, stores
+from django_sitemaps09.target.plain import DamagedError
+from tests.support.internals import (
+    FOLDER,
+    STATE,
+    Client,
+    Ledger,
+    LocalStore,
+    Manifest,
+    Message,
+    exclusive_lock,
+    manifest,
+    state_store,
+)
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
 from tests.support.stores import memory, store
@@ -46,7 +57,7 @@ class Target:
     """A target with pending messages, and submissions of them without long pauses."""
 
     def __init__(self, store):
-        self.store, self.state = store, stores.state_store(store)
+        self.store, self.state = store, state_store(store)
         self.ledger, self.runs = Ledger(self.state), 0
 
     def queue(self, *urls, host=HOST, kind="indexnow"):
@@ -236,7 +247,7 @@ def test_a_ping_requests_each_endpoint_until_it_answers(target, engine, configur
 def test_a_submission_and_an_export_do_not_wait_for_each_other(target, engine):
     engine.answer("silent")
     target.queue(*URLS)
-    with stores.exclusive_lock(target.store):
+    with exclusive_lock(target.store):
         thread = threading.Thread(target=target.send, kwargs={"timeout": 20})
         thread.start()
         while not engine.requests:
@@ -289,7 +300,7 @@ def test_a_damaged_message_fails_each_submission_until_it_is_removed(target, eng
 
 def test_pauses_that_are_a_folder_are_an_error_and_a_link_is_replaced(target, engine, folder, tmp_path):
     target.queue(*URLS)
-    path = folder / stores.STATE / FOLDER / "pauses.json"
+    path = folder / STATE / FOLDER / "pauses.json"
     path.mkdir()
     with pytest.raises(ExportError, match=rf"{path} is a folder\. Remove it\."):
         target.send()
@@ -345,7 +356,7 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
     target = Target(memory)
     target.queue(*URLS)
     with (
-        stores.exclusive_lock(memory, "submission"),
+        exclusive_lock(memory, "submission"),
         pytest.raises(ExportRunningError, match="this one has submitted nothing"),
     ):
         target.send()

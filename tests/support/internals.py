@@ -6,7 +6,7 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import checks, protocol, stores
+from django_sitemaps09 import checks, protocol
 from django_sitemaps09.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
@@ -64,12 +64,20 @@ from django_sitemaps09.rows import (
     slices,
 )
 from django_sitemaps09.rows.positions import PositionSource
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.history import EXPORTED, HISTORY, MAX_RUNS
-from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.status import ExportState, SectionStatus, status
-from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, exclusive_lock, lock, target_store
+from django_sitemaps09.target import (
+    STATE,
+    LocalStore,
+    RemoteStore,
+    exclusive_lock,
+    lock,
+    manifest,
+    state_store,
+    target_store,
+)
+from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS
+from django_sitemaps09.target.journal import JOURNAL, Journal, write_journal
+from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.views import caching, compat, exported
 from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing

@@ -23,7 +23,7 @@ DAY = timedelta(days=1)
 
 
 def articles(**attributes):
-    # An earlier release has exported this section, see `tests/state/exports`.
+    # An earlier release has exported this section, see `tests/target/exports`.
     hooks = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
     return declare(model=Article, **hooks | attributes)
 

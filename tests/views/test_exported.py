@@ -9,8 +9,9 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import Route, published
+from django_sitemaps09 import Route
 from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.target import published
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds

@@ -16,8 +16,8 @@ from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.protocol import reason_of
-from django_sitemaps09.state.manifest import PARSE_ERRORS
-from django_sitemaps09.stores.plain import create_whole, read_plain
+from django_sitemaps09.target.manifest import PARSE_ERRORS
+from django_sitemaps09.target.plain import create_whole, read_plain
 
 logger = logging.getLogger(__name__)
 

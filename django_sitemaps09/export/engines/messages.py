@@ -25,7 +25,6 @@ import django
 from django.core import signing
 
 import django_sitemaps09
-from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.declare.profiling import Cost, Costs
@@ -36,9 +35,10 @@ from django_sitemaps09.export.rendering import page as rendering
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.state.journal import RUN_NAME
-from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
-from django_sitemaps09.stores.plain import DamagedError
+from django_sitemaps09.target import STATE, target_store
+from django_sitemaps09.target.journal import RUN_NAME
+from django_sitemaps09.target.manifest import PARSE_ERRORS, PageFile
+from django_sitemaps09.target.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ _MOST = {CLAIM: 2_000, OWN: 2_000, REPLY: 100_000_000}
 # Errors of a file that is not one of ours, or belongs to another user.
 _INVALID = (DamagedError, PermissionError, *PARSE_ERRORS)
 # A stage and a token.
-_PLACE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16}}")
+_PLACE = re.compile(rf"{re.escape(STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16}}")
 # Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
 _LIFETIME = 24 * 3600
 #: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
@@ -134,7 +134,7 @@ class Folder:
                 f"A message contains an invalid stage ({self.stage!r:.100}), host folder ({folder!r:.100}) "
                 f"or token ({self.token!r:.100})."
             )
-        self.store = stores.target_store(output and Path(output), folder)
+        self.store = target_store(output and Path(output), folder)
 
     def open(self) -> None:
         """Record that the run is active, for workers that receive its messages."""
@@ -241,7 +241,7 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
             # It is normal that messages are left when a run ends, for pages that the command rendered.
             logger.warning("A message was ignored: no export in %s is waiting for it.", folder.store.label)
             # But a worker that does not see the target must leave messages to those that see it.
-            if not (folder.store.names(stores.STATE) or folder.store.folders(stores.STATE)):
+            if not (folder.store.names(STATE) or folder.store.folders(STATE)):
                 time.sleep(PAUSE)
             return
         is_taken = any(folder.has(ending) for ending in (CLAIM, OWN, REPLY))

@@ -18,9 +18,9 @@ from django_sitemaps09.export.report import Published, UrlChange
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urlset import entry_lines, location_of
 from django_sitemaps09.signals import published
-from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
-from django_sitemaps09.stores import Store
-from django_sitemaps09.stores.plain import name_errors
+from django_sitemaps09.target import Store
+from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
+from django_sitemaps09.target.plain import name_errors
 
 logger = logging.getLogger(__name__)
 

@@ -20,12 +20,11 @@ from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.protocol import excerpt, pluralize, reason_of
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.protocol.filenames import STYLESHEET
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.state.journal import Journal, check_owner, read_journal
-from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.state.previous import check_site, is_our_stylesheet
-from django_sitemaps09.stores import LocalStore, Store
-from django_sitemaps09.stores.plain import name_errors
+from django_sitemaps09.target import LocalStore, Store, manifest as manifests
+from django_sitemaps09.target.journal import Journal, check_owner, read_journal
+from django_sitemaps09.target.manifest import Manifest
+from django_sitemaps09.target.plain import name_errors
+from django_sitemaps09.target.previous import check_site, is_our_stylesheet
 
 # Maximum number of attempts to read files that exports replace meanwhile.
 _ATTEMPTS = 10

@@ -11,7 +11,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol import IndexEntry
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade, page_name
-from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.target.manifest import Manifest, SectionRecord
 
 Sections = Mapping[str, SectionRecord]
 

@@ -22,10 +22,9 @@ from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.section import SectionOutcome
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
-from django_sitemaps09.state import journal as journals, manifest as manifests
-from django_sitemaps09.state.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner
-from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
+from django_sitemaps09.target.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner
+from django_sitemaps09.target.manifest import Manifest
 
 logger = logging.getLogger(__name__)
 

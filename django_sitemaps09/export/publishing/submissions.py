@@ -25,9 +25,9 @@ from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, ho
 from django_sitemaps09.notify.submission import Blocked, new_client, send
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.state.manifest import Manifest, PageFile
-from django_sitemaps09.state.previous import PreviousState
-from django_sitemaps09.stores import Store
+from django_sitemaps09.target import Store
+from django_sitemaps09.target.manifest import Manifest, PageFile
+from django_sitemaps09.target.previous import PreviousState
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
-from django_sitemaps09 import protocol, stores
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.profiling import Costs, record_costs
@@ -24,8 +24,8 @@ from django_sitemaps09.protocol.compression import compressor
 from django_sitemaps09.protocol.filenames import Suffix, page_name
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.rows import Source, compile_source, page_limits, read_page
-from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.stores import Store
+from django_sitemaps09.target import Store, target_store
+from django_sitemaps09.target.manifest import PageFile
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ def render_page(
         if source.declaration_digest != task.declaration_digest:
             where = " in its query, settings, code or URLs"
             raise ExportError(incompatibility(f"section {task.section!r}", where))
-        store = stores.target_store(renderer.output, renderer.folder)
+        store = target_store(renderer.output, renderer.folder)
         return renderer.render(source, task, store, before_staging=before_staging)()
 
     try:

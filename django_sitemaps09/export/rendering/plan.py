@@ -16,8 +16,8 @@ from django_sitemaps09.protocol import pages, w3c
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, page_limits
-from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.state.previous import PreviousState
+from django_sitemaps09.target.manifest import PageFile
+from django_sitemaps09.target.previous import PreviousState
 
 # Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
 _BASELINE = 7 * 24 * 3600

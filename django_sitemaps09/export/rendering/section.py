@@ -37,7 +37,7 @@ from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.rows import Source, UrlsSource, compile_source, has_key_ranges, rows_on_page
 from django_sitemaps09.rows.hints import hints
 from django_sitemaps09.rows.positions import PositionSource
-from django_sitemaps09.state.manifest import PageFile, SectionRecord
+from django_sitemaps09.target.manifest import PageFile, SectionRecord
 
 logger = logging.getLogger(__name__)
 

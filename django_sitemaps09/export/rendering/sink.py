@@ -14,7 +14,7 @@ from tempfile import TemporaryFile, gettempdir
 from typing import BinaryIO
 
 from django_sitemaps09.protocol.compression import Compressor
-from django_sitemaps09.stores.plain import name_errors
+from django_sitemaps09.target.plain import name_errors
 
 # Bytes in a chunk for a file's threads, and the maximum number of chunks that wait for them.
 _CHUNK = 1_000_000

@@ -32,7 +32,6 @@ from tests.support.internals import (
     compile_source,
     conf,
     messages,
-    stores,
 )
 from tests.support.published import states
 
@@ -96,7 +95,7 @@ def is_refused(forging, tmp_path, monkeypatch, caplog):
     def check(message, why=f"{UNSIGNED} of this process"):
         before = states(tmp_path, hidden=True)
         with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
-            patched.setattr(stores, "target_store", lambda *where: pytest.fail(f"{where} was opened"))
+            patched.setattr(messages, "target_store", lambda *where: pytest.fail(f"{where} was opened"))
             messages.handle_message(message)
         [record] = caplog.records
         assert record.getMessage().startswith(f"A message was refused: {why}")

@@ -37,9 +37,9 @@ from tests.support.internals import (
     STATE,
     LocalStore,
     engines,
+    exclusive_lock,
     parse_base,
     render_page,
-    stores,
     target_store,
 )
 from tests.support.published import pages, unpacked as tree, urls
@@ -517,7 +517,7 @@ def test_a_section_is_removed_from_the_hosts_that_have_it(folder):
 
 
 def locked(folder, *name):
-    return stores.exclusive_lock(stores.target_store(folder, *name))
+    return exclusive_lock(target_store(folder, *name))
 
 
 def failed(folder, *arguments):

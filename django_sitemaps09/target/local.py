@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores.plain import (
+from django_sitemaps09.target.plain import (
     STATE,
     check_name,
     create,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
@@ -23,11 +23,12 @@ from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import Base, excerpt
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.rows import QuerySource
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.journal import check_root
-from django_sitemaps09.state.manifest import Bounds, Manifest, SectionRecord
-from django_sitemaps09.stores import LocalStore, Store, state_store, target_store
+from django_sitemaps09.protocol.pages import Key
+from django_sitemaps09.target import manifest
+from django_sitemaps09.target.journal import check_root
+from django_sitemaps09.target.local import LocalStore
+from django_sitemaps09.target.manifest import Bounds, Manifest, SectionRecord
+from django_sitemaps09.target.store import Store, state_store, target_store
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +111,15 @@ class PublishedExport(NamedTuple):
         return None if file is None else manifest.read_section(self.folder.state, file)
 
 
+class KeyOrder(Protocol):
+    """What a source of rows says of its key, see `QuerySource`."""
+
+    @property
+    def key_identity(self) -> tuple[str, ...] | None: ...
+
+    def in_order(self, bounds: Sequence[Key]) -> bool: ...
+
+
 class PublishedSection(NamedTuple):
     """A published section: the name of its folder in the target, and its file in the manifest.
 
@@ -122,7 +132,7 @@ class PublishedSection(NamedTuple):
     file: str
     removed: Mapping[int, Bounds]
 
-    def records(self, source: QuerySource, output: Path | None = None) -> list[SectionRecord]:
+    def records(self, source: KeyOrder, output: Path | None = None) -> list[SectionRecord]:
         """Return the current record, and the record in the backup manifest if it differs.
 
         Stop at the first record whose pages are not ranges of the section's current key. Raise

@@ -10,7 +10,7 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, verify
-from django_sitemaps09.state.manifest import read_root, seal, unseal
+from django_sitemaps09.target.manifest import read_root, seal, unseal
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import NAME, PUBLISHED
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import STATE, Store, owner
-from django_sitemaps09.stores.plain import DamagedError
+from django_sitemaps09.target import manifest as manifests
+from django_sitemaps09.target.manifest import Manifest
+from django_sitemaps09.target.plain import STATE, DamagedError
+from django_sitemaps09.target.store import Store, owner
 
 JOURNAL = "journal.json"
 #: Prefix of a run's name. The run's staging folder below `STATE` has the same name.

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from django_sitemaps09 import published
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.published import ExportFolder, find_section
+from django_sitemaps09.target import published
+from django_sitemaps09.target.published import ExportFolder, find_section
 from tests.support.internals import BACKUP, ROOT, Manifest, PageFile, SectionRecord, manifest, parse_base
 from tests.support.stores import Overwriting, storage
 

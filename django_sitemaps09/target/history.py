@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol import MAX_MESSAGE, ItemError, excerpt
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.stores import Store
+from django_sitemaps09.target import manifest as manifests
+from django_sitemaps09.target.store import Store
 
 logger = logging.getLogger(__name__)
 

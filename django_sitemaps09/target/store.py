@@ -11,9 +11,9 @@ from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.stores.plain import STATE
-from django_sitemaps09.stores.remote import RemoteStore
+from django_sitemaps09.target.local import LocalStore
+from django_sitemaps09.target.plain import STATE
+from django_sitemaps09.target.remote import RemoteStore
 
 # Packages of the extra `s3` that a storage imports.
 _S3_PACKAGES = {"storages", "boto3", "botocore", "s3transfer"}

@@ -21,10 +21,10 @@ from django_sitemaps09.protocol.filenames import (
     index_number,
     parse_page_name,
 )
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.state.journal import JOURNAL, Journal
-from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
-from django_sitemaps09.stores import Store, owner
+from django_sitemaps09.target import manifest as manifests
+from django_sitemaps09.target.journal import JOURNAL, Journal
+from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
+from django_sitemaps09.target.store import Store, owner
 
 logger = logging.getLogger(__name__)
 

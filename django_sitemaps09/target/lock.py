@@ -27,9 +27,9 @@ from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.protocol import reason_of
-from django_sitemaps09.stores.local import LocalStore, make_private
-from django_sitemaps09.stores.plain import STATE, ownership
-from django_sitemaps09.stores.store import Store
+from django_sitemaps09.target.local import LocalStore, make_private
+from django_sitemaps09.target.plain import STATE, ownership
+from django_sitemaps09.target.store import Store
 
 logger = logging.getLogger(__name__)
 
