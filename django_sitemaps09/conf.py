@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
@@ -193,6 +193,19 @@ class Conf:
     submit_timeout = Setting(_seconds, default=10)
     #: Maximum number of seconds for all requests of a submission, including pauses.
     submit_deadline = Setting(_seconds, default=60)
+
+    @property
+    def indexnow_keys(self) -> Collection[str]:
+        """Keys for IndexNow of all hosts."""
+        keys = self.indexnow_key
+        if keys is None:
+            return ()
+        return (keys,) if isinstance(keys, str) else keys.values()
+
+    def indexnow_key_for(self, host: str) -> str | None:
+        """Return the key for a host, such as `www.example.com`; `None` if the settings have none."""
+        keys = self.indexnow_key
+        return keys if keys is None or isinstance(keys, str) else keys.get(host)
 
     @property
     def limits(self) -> Limits:

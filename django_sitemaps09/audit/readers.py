@@ -215,7 +215,7 @@ class HttpReader(Reader):
 
     def __init__(self, user_agent: str | None = None) -> None:
         # Imported only here, because urllib3 is optional.
-        from django_sitemaps09.notify.client import Connections, problem_of
+        from django_sitemaps09.export.notify.client import Connections, problem_of
 
         self._connections, self._problem_of = Connections(), problem_of
         self._headers = _HEADERS | ({"User-Agent": user_agent} if user_agent else {})

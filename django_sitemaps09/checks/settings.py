@@ -141,7 +141,7 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if options.get("SUBMIT") is not True or any(_check_values()):
         return
     # Imported only here, because a site without submissions does not need these modules.
-    from django_sitemaps09.notify.submission import check_configured
+    from django_sitemaps09.export.notify.submission import check_configured
 
     if problem := error_text(ImproperlyConfigured, check_configured):
         hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."

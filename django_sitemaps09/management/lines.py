@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from django_sitemaps09.audit import RULES, AuditReport
 from django_sitemaps09.export import Verification
+from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
-from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.protocol import first_names, pluralize
 from django_sitemaps09.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Comparison, Suggestion

@@ -14,7 +14,6 @@ from django.utils.functional import LazyObject, Promise
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import current_base
-from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base, robots, typed_repr
 from django_sitemaps09.protocol.filenames import (
     INDEX,
@@ -165,7 +164,7 @@ class KeyConverter:
     def to_python(self, value: str) -> str:
         # A system check reports an invalid setting. It must not break the URLs of other files.
         with suppress(ImproperlyConfigured):
-            if value in all_keys():
+            if value in conf.indexnow_keys:
                 return value
         raise ValueError(value)
 
@@ -183,6 +182,6 @@ def indexnow_key(request: HttpRequest, key: str, sitemaps: Sitemaps = None) -> H
     The key must be that of the host. Otherwise, respond with 404.
     """
     host = request.get_host().lower()
-    if key not in (key_for(host), key_for(host.partition(":")[0])):
+    if key not in map(conf.indexnow_key_for, (host, host.partition(":")[0])):
         raise Http404("This is not the key of this host.")
     return HttpResponse(key, content_type="text/plain; charset=utf-8")

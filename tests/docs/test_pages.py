@@ -31,7 +31,7 @@ from django_sitemaps09 import (
 from django_sitemaps09.audit import RULES, AuditReport, Finding
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
-from django_sitemaps09.notify import EndpointReport, Submission
+from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
@@ -221,7 +221,7 @@ AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemap
         ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
         *(
             ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
-            for name in ("", ".views", ".export", ".notify", ".suggestions", ".tasks", ".audit")
+            for name in ("", ".views", ".export", ".export.notify", ".suggestions", ".tasks", ".audit")
         ),
     ],
 )

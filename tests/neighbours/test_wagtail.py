@@ -20,7 +20,7 @@ from wagtail import coreutils
 from wagtail.contrib.sitemaps import Sitemap
 from wagtail.models import Locale, Page, PageViewRestriction, Site, pages
 
-from django_sitemaps09.contrib import wagtail as ours
+from django_sitemaps09 import wagtail as ours
 from django_sitemaps09.export import export
 from django_sitemaps09.views import sitemap as sitemap_view
 from tests.docs.pages import parts, run, unnamed

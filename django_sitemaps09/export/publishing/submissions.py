@@ -16,13 +16,12 @@ from itertools import chain
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
+from django_sitemaps09.export.notify.submission import Blocked, new_client, send
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.report import Report, UrlChange
-from django_sitemaps09.notify.engines import key_for
-from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
-from django_sitemaps09.notify.submission import Blocked, new_client, send
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import Store
@@ -113,7 +112,7 @@ class SubmissionQueue:
         without_key: Counter[str] = Counter()
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
         urls = chain(self._missed_urls(pages, queued), (change.url for change in changes))
-        yield from change_messages(urls, lambda host: key_for(host) is not None, without_key)
+        yield from change_messages(urls, lambda host: conf.indexnow_key_for(host) is not None, without_key)
         self.warnings.extend(
             f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
             f"{count:,}."
@@ -133,7 +132,7 @@ class SubmissionQueue:
                 continue
             yield from urls
             # Without a key for any of its URLs, none are queued.
-            if not urls or any(key_for(host_of(url) or "") for url in urls):
+            if not urls or any(conf.indexnow_key_for(host_of(url) or "") for url in urls):
                 queued.add(page.name)
 
     def _with_unqueued(self, manifest: Manifest, queued: Collection[str] | None) -> Manifest:

@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts, verify
-from django_sitemaps09.notify import submit
+from django_sitemaps09.export.notify import submit
 from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
 from tests.support.exports import fails_with
@@ -72,7 +72,7 @@ class Site:
 @pytest.fixture
 def run(folder, engine, configure, monkeypatch):
     # A host can be submitted again at once.
-    monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
+    monkeypatch.setattr("django_sitemaps09.export.notify.search_engines.PAUSE", -1.0)
     return Site(folder, engine, configure)
 
 

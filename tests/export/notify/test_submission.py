@@ -17,16 +17,16 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.notify import (
+from django_sitemaps09.export.notify import (
     EndpointReport,
     Submission,
-    engines,
     ledger as ledgers,
+    search_engines,
     submission,
     submit,
     submit_hosts,
 )
-from django_sitemaps09.notify.ledger import change_messages, host_of, ping_messages
+from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.target.plain import DamagedError
 from tests.support.internals import (
     FOLDER,
@@ -36,6 +36,7 @@ from tests.support.internals import (
     LocalStore,
     Manifest,
     Message,
+    conf,
     exclusive_lock,
     manifest,
     state_store,
@@ -83,7 +84,9 @@ def target(folder, engine, configure):
 
 @pytest.fixture
 def at(monkeypatch):
-    return lambda now: monkeypatch.setattr("django_sitemaps09.notify.submission.time.time", lambda: now)
+    return lambda now: monkeypatch.setattr(
+        "django_sitemaps09.export.notify.submission.time.time", lambda: now
+    )
 
 
 #: Failures that last after four requests, and what is said of them.
@@ -168,7 +171,9 @@ def test_a_busy_engine_is_asked_again_when_it_wishes(target, engine, status):
 def test_a_clock_that_was_wrong_stops_no_later_submission(target, engine, monkeypatch):
     now = time.time()
     for url, clock in ((URLS[0], now + 1e8), (URLS[1], now)):
-        monkeypatch.setattr("django_sitemaps09.notify.submission.time.time", lambda clock=clock: clock)
+        monkeypatch.setattr(
+            "django_sitemaps09.export.notify.submission.time.time", lambda clock=clock: clock
+        )
         target.queue(url)
         target.send()
     assert engine.submitted == [*URLS[:2]]
@@ -213,7 +218,7 @@ def test_urls_wait_for_the_key_of_their_host_which_a_single_key_is_for_all(targe
     configure(INDEXNOW_KEY={HOST: KEY})
     assert target.send().failures == []
     configure(INDEXNOW_KEY="0123456789")
-    assert [engines.key_for("a.b"), engines.key_for("c.d"), *engines.all_keys()] == ["0123456789"] * 3
+    assert [*map(conf.indexnow_key_for, ("a.b", "c.d")), *conf.indexnow_keys] == ["0123456789"] * 3
 
 
 def test_only_the_newest_urls_up_to_the_limit_stay_pending(target, engine, configure):
@@ -366,7 +371,7 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
 def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a_zone():
     report = EndpointReport("ping", "https://a.b/", "c.d", resumes=0.0)
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):
-        report.count(engines.Outcome(verdict, problem), 2)
+        report.count(search_engines.Outcome(verdict, problem), 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
     waiting = EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
     document = json.loads(json.dumps(Submission("public", (report, waiting), 0.5, dropped=1).as_dict()))
@@ -388,7 +393,7 @@ def requested(url, body=b"{}", *, timeout=5, seconds=20):
 ])  # fmt: skip
 def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
     engine.answer(failure, failure, status)
-    assert requested(engine.url) == engines.EngineResponse(status)
+    assert requested(engine.url) == search_engines.EngineResponse(status)
     assert len(engine.requests) == 3
     for request in engine.requests:
         assert (request.method, request.body) == ("POST", b"{}")
@@ -401,7 +406,7 @@ def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlin
         unused.bind(("127.0.0.1", 0))
         response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
     assert (response, response.is_temporary) == (
-        engines.EngineResponse(None, None, "the connection failed"),
+        search_engines.EngineResponse(None, None, "the connection failed"),
         True,
     )
     assert requested(engine.url, seconds=0).failure == "the deadline has passed"

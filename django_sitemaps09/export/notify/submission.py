@@ -16,16 +16,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.notify import engines
-from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
-from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, MessageKind
+from django_sitemaps09.export.notify import search_engines
+from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message, MessageKind
+from django_sitemaps09.export.notify.search_engines import EndpointReport, Outcome, Submission
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.target import Store, exclusive_lock, manifest, published
 from django_sitemaps09.target.plain import DamagedError
 from django_sitemaps09.target.published import ExportFolder
 
 if TYPE_CHECKING:
-    from django_sitemaps09.notify.client import Client
+    from django_sitemaps09.export.notify.client import Client
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def new_client() -> Client:
     """Return a client with the configured limits. Its deadline counts from now."""
     check_configured()
     # Imported only here, because urllib3 is optional, and most processes submit nothing.
-    from django_sitemaps09.notify.client import Client
+    from django_sitemaps09.export.notify.client import Client
 
     return Client(conf.submit_timeout, conf.submit_deadline)
 
@@ -141,7 +141,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
         dropped = ledger.compact(conf.indexnow_max_urls)
         run = _Run(target, state, started)
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
-        latest = time.time() + engines.MAX_PAUSE
+        latest = time.time() + search_engines.MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
         delivery = _Delivery(client, blocked, pauses, dict(pauses))
         # If the state cannot be written, nothing may be sent: it would be sent again by each run.
@@ -229,24 +229,24 @@ class _Delivery:
 
     def _send(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
         is_indexnow = message.kind == "indexnow"
-        key = engines.key_for(message.host) if is_indexnow else None
+        key = conf.indexnow_key_for(message.host) if is_indexnow else None
         if is_indexnow and key is None:
             return Outcome("pending", "INDEXNOW_KEY has no key for this host")
-        response = self.client.request(*engines.request(endpoint, message, key))
-        outcome = engines.outcome(response, message)
+        response = self.client.request(*search_engines.request(endpoint, message, key))
+        outcome = search_engines.outcome(response, message)
         report.messages += 1
         report.status = response.status
-        is_too_many = response.status == engines.TOO_MANY
+        is_too_many = response.status == search_engines.TOO_MANY
         if outcome.verdict == "pending":
             # If the endpoint does not work at all, it is not used for other hosts either. A 429 is for one.
             is_down = response.is_temporary and not is_too_many
             self.blocked[endpoint, None if is_down else message.host] = outcome
         pause = 0.0
         if is_too_many or (response.is_temporary and response.retry_after):
-            pause = response.retry_after or engines.AFTER_TOO_MANY
+            pause = response.retry_after or search_engines.AFTER_TOO_MANY
             report.resumes = time.time() + pause
         elif response.is_success and is_indexnow:
-            pause = engines.PAUSE
+            pause = search_engines.PAUSE
         if pause:
             self.pauses[_pause_key(endpoint, message.host)] = time.time() + pause
         return outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from http import HTTPStatus
@@ -12,8 +12,7 @@ from http.client import responses
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from django_sitemaps09.conf import conf
-from django_sitemaps09.notify.ledger import Message, MessageKind
+from django_sitemaps09.export.notify.ledger import Message, MessageKind
 
 #: Seconds after which the same page may be submitted again, as IndexNow asks for.
 PAUSE = 300.0
@@ -36,20 +35,6 @@ _KEY_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 def generate_key() -> str:
     """Return a new random key of 32 hexadecimal digits, which all search engines accept."""
     return secrets.token_hex(16)
-
-
-def key_for(host: str) -> str | None:
-    """Return the key for a host, such as `www.example.com`; `None` if the settings have none."""
-    keys = conf.indexnow_key
-    return keys if keys is None or isinstance(keys, str) else keys.get(host)
-
-
-def all_keys() -> Collection[str]:
-    """Return the keys of all hosts."""
-    keys = conf.indexnow_key
-    if keys is None:
-        return ()
-    return (keys,) if isinstance(keys, str) else keys.values()
 
 
 class EngineResponse(NamedTuple):

@@ -25,7 +25,12 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry
 
 import django_sitemaps09
-from django_sitemaps09.notify.engines import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, EngineResponse
+from django_sitemaps09.export.notify.search_engines import (
+    AFTER_TOO_MANY,
+    MAX_PAUSE,
+    TOO_MANY,
+    EngineResponse,
+)
 
 _HEADERS = {"User-Agent": f"django-sitemaps09/{django_sitemaps09.__version__}"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
