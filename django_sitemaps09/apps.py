@@ -17,7 +17,7 @@ class Sitemaps09Config(AppConfig):
 
     def ready(self) -> None:
         # Imported here, because the checks import modules that need the app registry.
-        from django_sitemaps09 import checks
+        from django_sitemaps09.tools import checks
 
         register(checks.check_settings)
         register(checks.check_sections)

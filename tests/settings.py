@@ -32,7 +32,7 @@ INSTALLED_APPS = [
     "tests",
     "tests.shop",
     "tests.invariants.fuzz",
-    "tests.suggestions.blog",
+    "tests.tools.suggestions.blog",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

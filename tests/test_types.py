@@ -20,13 +20,13 @@ from django_sitemaps09 import (
     Route,
     Sitemap,
     StaticViewSitemap,
-    audit,
     views,
 )
-from django_sitemaps09.audit import last_report
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
 from django_sitemaps09.export.notify import submit, submit_hosts
+from django_sitemaps09.tools import audit
+from django_sitemaps09.tools.audit import last_report
 from tests.models import Article
 from tests.support.commands import failed, said
 from tests.support.configuration import BASE

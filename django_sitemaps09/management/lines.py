@@ -8,13 +8,13 @@ from datetime import datetime, timezone
 from itertools import filterfalse
 from operator import attrgetter
 
-from django_sitemaps09.audit import RULES, AuditReport
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
 from django_sitemaps09.protocol import first_names, pluralize
-from django_sitemaps09.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
-from django_sitemaps09.suggestions import Comparison, Suggestion
+from django_sitemaps09.tools.audit import RULES, AuditReport
+from django_sitemaps09.tools.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
+from django_sitemaps09.tools.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

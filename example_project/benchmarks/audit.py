@@ -64,7 +64,7 @@ def measure(folder: str) -> None:
     import django
 
     django.setup()
-    from django_sitemaps09.audit import audit
+    from django_sitemaps09.tools.audit import audit
 
     watch = Stopwatch()
     with watch:

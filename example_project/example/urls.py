@@ -14,7 +14,7 @@ from products import views as products
 urlpatterns = [
     path("", include("django_sitemaps09.urls")),
     path("robots.txt", sitemaps.robots_txt, {"rules": "User-agent: *\nAllow: /\n"}, name="robots"),
-    path("sitemaps/", include("django_sitemaps09.inspector.urls")),
+    path("sitemaps/", include("django_sitemaps09.tools.inspector.urls")),
     path("login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("", pages.home, name="home"),
     path("about/", pages.about, name="about"),

@@ -1,6 +1,6 @@
 """Each mistake that a beginner makes is answered with what is wrong and what to do.
 
-These need a whole project. Those that a check finds are rows in `tests/checks`, and invalid settings are in `tests/test_conf.py`.
+These need a whole project. Those that a check finds are rows in `tests/tools/checks`, and invalid settings are in `tests/test_conf.py`.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ from lxml import etree
 import django_sitemaps09
 import tests.shop
 from django_sitemaps09 import ModelSitemap, StaticViewSitemap, register
-from django_sitemaps09.audit import audit
 from django_sitemaps09.export import UrlChange, export
-from django_sitemaps09.inspector import PERMISSION
-from django_sitemaps09.inspector.lookup import HEADINGS
-from django_sitemaps09.inspector.published_entries import MAX_FILES
 from django_sitemaps09.signals import published
+from django_sitemaps09.tools.audit import audit
+from django_sitemaps09.tools.inspector import PERMISSION
+from django_sitemaps09.tools.inspector.lookup import HEADINGS
+from django_sitemaps09.tools.inspector.published_entries import MAX_FILES
 from tests.docs.pages import PAGES, README, run, take
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product, Review

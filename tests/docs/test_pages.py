@@ -28,12 +28,12 @@ from django_sitemaps09 import (
     signals,
     urls,
 )
-from django_sitemaps09.audit import RULES, AuditReport, Finding
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.protocol import robots
-from django_sitemaps09.suggestions import Suggestion
+from django_sitemaps09.tools.audit import RULES, AuditReport, Finding
+from django_sitemaps09.tools.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
 
 #: The pages whose blocks of Python are run in environments of their own: see `howtos` in tox.ini.
@@ -210,6 +210,9 @@ URLS = {pattern.name for pattern in urls.urlpatterns}
 AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemaps [section ...]`"
 
 
+TOOLS = (".tools.audit", ".tools.suggestions")
+
+
 @pytest.mark.parametrize(
     ("page", "heading", "expected"),
     [
@@ -221,7 +224,15 @@ AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemap
         ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
         *(
             ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
-            for name in ("", ".views", ".export", ".export.notify", ".suggestions", ".tasks", ".audit")
+            for name in (
+                "",
+                ".views",
+                ".export",
+                ".export.notify",
+                ".tools.suggestions",
+                ".tasks",
+                ".tools.audit",
+            )
         ),
     ],
 )

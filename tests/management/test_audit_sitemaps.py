@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_sitemaps09.audit.rules import robots
+from django_sitemaps09.tools.audit.rules import robots
 from tests.support.configuration import BASE
 from tests.support.site_files import DUPLICATE, OTHER, PAGE, index, site, sound, url, urlset, write
 

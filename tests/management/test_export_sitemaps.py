@@ -175,11 +175,11 @@ def test_json_is_the_report_of_export_and_verbosity_0_prints_nothing(folder, tmp
 
 @pytest.mark.django_db
 def test_the_command_warns_of_a_urlconf_that_it_does_not_know(folder, settings):
-    settings.MIDDLEWARE = ["tests.checks.test_views.by_host"]
+    settings.MIDDLEWARE = ["tests.tools.checks.test_views.by_host"]
     one, sites = ("--output", folder, "--base-url", BASE), ("--output", folder / "sites", "--all-sites")
 
     def warned(*arguments):
-        words = "The middleware tests.checks.test_views.by_host sets request.urlconf"
+        words = "The middleware tests.tools.checks.test_views.by_host sets request.urlconf"
         return words in said(*arguments)[1]
 
     assert [warned(*one), warned("--output", folder), warned(*sites)] == [True, False, True]

@@ -19,7 +19,7 @@ from tests import urls
 from tests.support.sections import Numbers
 
 POLICY = "default-src 'self'"
-INSPECTOR = include("django_sitemaps09.inspector.urls")
+INSPECTOR = include("django_sitemaps09.tools.inspector.urls")
 urlpatterns = [
     path("sitemaps/", INSPECTOR, {"permission": "shop.view_product"}),
     *urls.urlpatterns,

@@ -6,8 +6,7 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import checks, protocol
-from django_sitemaps09.checks import check_declarations, check_sections, check_settings
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import read
@@ -64,7 +63,6 @@ from django_sitemaps09.rows import (
     slices,
 )
 from django_sitemaps09.rows.positions import PositionSource
-from django_sitemaps09.status import ExportState, SectionStatus, status
 from django_sitemaps09.target import (
     STATE,
     LocalStore,
@@ -78,6 +76,9 @@ from django_sitemaps09.target import (
 from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS
 from django_sitemaps09.target.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
+from django_sitemaps09.tools import checks
+from django_sitemaps09.tools.checks import check_declarations, check_sections, check_settings
+from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported
 from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing

@@ -17,7 +17,6 @@ from django.template.loader_tags import ExtendsNode
 from django.template.response import SimpleTemplateResponse
 
 import django_sitemaps09
-from django_sitemaps09.checks import urlconf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import (
@@ -37,7 +36,8 @@ from django_sitemaps09.management import lines, streams
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.protocol import pluralize, reason_of
 from django_sitemaps09.rows.hints import has_suggestible
-from django_sitemaps09.suggestions import suggest
+from django_sitemaps09.tools import urlconf
+from django_sitemaps09.tools.suggestions import suggest
 
 #: Options that are passed to `export()` and to `verify()` under the same names, with their types and texts.
 _EXPORTED, _VERIFIED = (

@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management.lines import comparison_lines, suggestion_lines
-from django_sitemaps09.suggestions import compare, suggest
+from django_sitemaps09.tools.suggestions import compare, suggest
 
 
 class Command(BaseCommand):

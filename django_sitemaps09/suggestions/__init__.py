@@ -1,8 +1,0 @@
-"""Read declarations that can replace a section's methods, and compare them with the methods on its rows."""
-
-from __future__ import annotations
-
-from django_sitemaps09.suggestions.row_comparison import Comparison, compare
-from django_sitemaps09.suggestions.section_suggestions import Suggestion, suggest
-
-__all__ = ["Comparison", "Suggestion", "compare", "suggest"]

@@ -1,0 +1,191 @@
+"""Check the URLs of entries: their form, host and directory, the URLconf, and robots.txt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.routes import resolve_path
+from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.readers import Reader
+from django_sitemaps09.tools.audit.rules import Findings
+from django_sitemaps09.tools.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
+
+_LONG = 1_024  #: The limit that Yandex documents.
+#: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
+_SUSPICIOUS = {
+    "url-placeholder": re.compile(r"(?m)/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)"),
+    "url-nested": re.compile(r"(?<!:/)/https?:/"),
+    "url-session": re.compile(
+        r"(?i)[;?&](?:(?:j|php|asp)sess(?:ion)?id\w*=|(?:session_?id|sid)=[\da-z]{16})"
+    ),
+    "url-encoding-twice": re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])"),
+    "url-document": re.compile(r"(?m)/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$"),
+}
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
+#: takes more time than all other checks together.
+RESOLVE_ALL = 1_000
+_RESOLVE_EVERY = 10
+# Maximum cost of comparing the URLs of a document with robots.txt: about half a minute. With 6,000
+# characters of rules, 50,000 URLs of usual length are compared.
+_MAX_COST = 500_000_000
+MAX_HOSTS = 20  #: Maximum number of other hosts whose robots.txt is read.
+#: Middleware that answers paths that the URLconf does not match.
+_FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
+
+
+def url_problem(url: str) -> tuple[str, str] | None:
+    """Return the rule that the form of a URL breaks, with a detail; `None` if the form is valid."""
+    if "#" in url:
+        return "url-fragment", ""
+    if not _ABSOLUTE.match(url):
+        return "url-relative", ""
+    if len(url) > MAX_LOCATION:
+        return "url-length", f"{len(url):,} characters"
+    return _cached_problem(url)
+
+
+@lru_cache(1_000)
+def _cached_problem(url: str) -> tuple[str, str] | None:
+    """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
+    try:
+        encoded = protocol.uri(url)
+    except ValueError as error:
+        return "url-invalid", str(error)
+    # A URL that differs only by its case, or by the slash after the host, needs no encoding.
+    if encoded.lower().rstrip("/") not in (url.lower().rstrip("/"), url.lower().replace("?", "/?", 1)):
+        return "url-encoding", f"write {encoded}"
+    return None
+
+
+def directory(url: str) -> str:
+    """Return the URL of the directory that contains a document, with a slash at the end."""
+    return protocol.normalized(url).partition("?")[0].rpartition("/")[0] + "/"
+
+
+def is_inside(url: str, scope: str) -> bool:
+    """Return whether the path of a URL is in a directory on the same host."""
+    return urlsplit(protocol.normalized(url)).path.startswith(urlsplit(scope).path)
+
+
+class UrlRules:
+    """The checks of the URLs in one audit. `base` is that of this project's URLs; `None` for others."""
+
+    def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
+        self._findings, self._base, self._robots, self._reader = findings, base, robots, reader
+        self._hosts = {} if base is None else sections.declared_hosts(sections.mapping(), base)
+        # Findings for the URLs of a document that are on another host.
+        self._others: dict[Base, Findings] = {}
+        # The documents that the robots.txt of each host names.
+        self._named = {robots.base: {*map(protocol.normalized, robots.sitemaps)}}
+        middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
+        self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
+        self._left, self._crawlers = _MAX_COST, robots.crawlers
+
+    def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
+        """Check the entries of a batch. `number` is the number of URLs before them in the document."""
+        scope = directory(document_url)
+        locations, urls = [entry.location for entry in entries], [entry.url for entry in entries]
+        if not protocol.are_plain(locations, scope, _LONG):
+            hosts = self._declared_hosts(document_url)
+            for entry in filter(attrgetter("url"), entries):
+                self._check_form(place, entry, scope, hosts)
+        content = "\n".join(urls)
+        for rule, pattern in _SUSPICIOUS.items():
+            # Most batches have none.
+            for entry in entries if pattern.search(content) else ():
+                if pattern.search(entry.url):
+                    self._findings.add(place, rule, entry.url, entry.line)
+        self._check_blocked(place, entries, urls, number)
+        if self._is_resolving:
+            for index, entry in enumerate(entries, number):
+                if (index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0) and not self._resolves(entry.url):
+                    self._findings.add(place, "url-unresolved", entry.url, entry.line)
+
+    def finish(self, documents: Sequence[str]) -> None:
+        """Report the URLs of a document on other hosts, unless robots.txt there names one of `documents`.
+
+        These are the document and its indexes. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
+        """
+        names = [*map(protocol.normalized, documents)]
+        for host, findings in self._others.items():
+            if host not in self._named and len(self._named) <= MAX_HOSTS:
+                robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
+                self._named[host] = {*map(protocol.normalized, robots.sitemaps)}
+            if self._named.get(host, set()).isdisjoint(names):
+                self._findings.add_all(findings)
+        self._others.clear()
+
+    def _declared_hosts(self, document_url: str) -> Collection[Base]:
+        """Return the hosts that the section in a document's name declares, or else all sections."""
+        name = parse_page_name(document_url.partition("?")[0].rpartition("/")[2])
+        if name is not None and name.section in self._hosts:
+            return self._hosts[name.section]
+        return {*chain.from_iterable(self._hosts.values())}
+
+    def _check_blocked(
+        self, place: str, entries: Sequence[ReadEntry], urls: Sequence[str], number: int
+    ) -> None:
+        left, cost = self._left if number else _MAX_COST, self._robots.cost(urls)
+        self._left = left - cost
+        if self._left < 0:
+            entries = entries[: max(left, 0) * len(urls) // cost]
+            if left >= 0:
+                text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
+                self._findings.add(place, "document-limit", text)
+        for entry, url in zip(entries, urls, strict=False):
+            for agent in self.blocking_agents(url):
+                self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
+
+    def blocking_agents(self, url: str) -> list[str]:
+        """Return the forbidden agents. Report the first URL that is only forbidden for large engines."""
+        blocking = [*self._robots.blocking_agents(url)]
+        if self._crawlers and not blocking:
+            crawlers = " and ".join(self._robots.blocking_agents(url, self._crawlers))
+            if crawlers:
+                label = self._reader.label(f"{self._robots.base}/robots.txt")
+                self._findings.add(label, "robots-blocks-crawler", f"{url} is forbidden for {crawlers}")
+                self._crawlers = []
+        return blocking
+
+    def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
+        url = entry.url
+        if url != entry.location:
+            self._findings.add(place, "url-whitespace", repr(entry.location), entry.line)
+        findings, url_origin, document_origin = self._findings, origin(url), origin(scope)
+        if (problem := url_problem(url)) is not None:
+            rule, detail = problem
+        elif len(url) > _LONG:
+            rule, detail = "url-long", f"{len(url):,} characters"
+        elif url_origin is not None and url_origin != document_origin:
+            rule, detail = "url-host", f"the document is on {document_origin}"
+            if url_origin in hosts:
+                return
+            if url_origin in self._others or len(self._others) < MAX_HOSTS:
+                findings = self._others.setdefault(url_origin, Findings())
+        elif is_inside(url, scope):
+            return
+        else:
+            rule, detail = "url-scope", f"the document is in {scope}"
+        findings.add(place, rule, f"{url} ({detail})" if detail else url, entry.line)
+
+    def _resolves(self, url: str) -> bool:
+        """Return whether the URLconf matches a URL. Those on other hosts are not checked."""
+        if not url or origin(url) != self._base:
+            return True
+        try:
+            return resolve_path(urlsplit(protocol.normalized(url)).path, conf.urlconf).match is not None
+        except Exception:  # noqa: BLE001 a converter of the project can raise anything
+            return False

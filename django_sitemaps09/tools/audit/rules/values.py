@@ -1,0 +1,135 @@
+"""Check the values of entries: lastmod, changefreq and priority."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from typing import NamedTuple
+
+from django_sitemaps09.protocol import CHANGEFREQS
+from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.readers import ReportRule
+
+# The forms that both the W3C note and the XSD allow.
+_STRICT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
+# These, and forms that one of them allows: a year, a month, no seconds, no offset, a date with an offset.
+_VALID = re.compile(
+    r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
+)
+_PRIORITY = re.compile(r"\+?0*(\.\d+|0(\.\d*)?|1(\.0*)?)|-0*(0(\.0*)?|\.0+)", re.ASCII)
+_LONGEST = 100  # Maximum length of a value that is parsed and cached. A longer value is not a date.
+_FRACTION = re.compile(r"\.\d+")
+#: Tolerances for clocks and time zones.
+_CLOCK, _ZONES = timedelta(minutes=5), timedelta(hours=14)
+#: The lastmods of a site are alike if a share of them is within `_ALIKE`, and at least `_ALIKE_URLS` exist.
+#: A sample of them is compared.
+_ALIKE, _ALIKE_URLS, _ALIKE_SHARE = timedelta(minutes=10), 50, 0.95
+_SAMPLE = 10_000
+_FIRST_YEAR = 1990  # There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
+
+
+class Moment(NamedTuple):
+    """A date or time. `at` is its beginning in UTC."""
+
+    at: datetime
+    is_date: bool
+
+
+class ParsedValue(NamedTuple):
+    """A parsed value, and the id of the rule that it breaks."""
+
+    moment: Moment | None = None
+    rule: str | None = "lastmod-format"
+
+
+def parse_lastmod(text: str | None) -> ParsedValue:
+    """Parse a W3C date or time, with or without whitespace around it."""
+    text = (text or "").strip()
+    return ParsedValue() if len(text) > _LONGEST else _parse(text)
+
+
+@lru_cache(20_000)
+def _parse(text: str) -> ParsedValue:
+    if not _VALID.fullmatch(text):
+        return ParsedValue()
+    # `2026-01-01Z` is the XSD's form of a date with an offset.
+    value = _FRACTION.sub("", text) if "T" in text else f"{text}-01-01"[:10]
+    try:
+        # Python 3.10 cannot parse `Z`.
+        at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return ParsedValue()
+    return ParsedValue(
+        Moment(at, "T" not in value), None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+    )
+
+
+class Lastmods:
+    """A random sample of the lastmods of a site. The same values in the same order give the same sample."""
+
+    def __init__(self) -> None:
+        self._count, self._times = 0, list[datetime]()
+        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
+
+    def add(self, moments: Sequence[Moment]) -> None:
+        # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
+        for moment in moments:
+            self._count += 1
+            if self._count <= _SAMPLE:
+                self._times.append(moment.at)
+            elif (position := int(self._random.random() * self._count)) < _SAMPLE:
+                self._times[position] = moment.at
+
+    def alike(self, now: datetime) -> str | None:
+        """Return the text of the finding if the values are alike. `now` is the time of the audit."""
+        if self._count < _ALIKE_URLS:
+            return None
+        times = sorted(self._times)
+        size = math.ceil(_ALIKE_SHARE * len(times))
+        for oldest, newest in zip(times, times[size - 1 :], strict=False):
+            if newest - oldest <= _ALIKE:
+                is_today = newest == now.replace(hour=0, minute=0, second=0, microsecond=0)
+                is_now = ", the time of the audit" if is_today or abs(now - newest) <= _ALIKE else ""
+                share = f"{_ALIKE_SHARE:.0%} or more of {self._count:,} values"
+                return f"{share} from {oldest:%Y-%m-%d %H:%M} to {newest:%Y-%m-%d %H:%M}{is_now}"
+        return None
+
+
+def newer_than(newest: Moment | None, listed: Moment | None) -> str | None:
+    """Return the text of the finding if the newest lastmod of a document is newer than in the index."""
+    if newest is None or listed is None:
+        return None
+    # A date includes its whole day. If only one of the values is a date, its zone is not known.
+    slack = timedelta(0) if newest.is_date == listed.is_date else _ZONES
+    if listed.is_date and not newest.is_date:
+        slack += timedelta(days=1, microseconds=-1)
+    if newest.at - listed.at <= slack:
+        return None
+    return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
+
+
+def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime) -> list[Moment]:
+    """Check the values of a batch of entries. Return the valid lastmods."""
+    moments: list[Moment] = []
+    for entry in entries:
+        if entry.lastmod is not None:
+            moment, rule = parse_lastmod(entry.lastmod)
+            if moment is not None:
+                moments.append(moment)
+                # It is in the future everywhere on earth.
+                if moment.at > now + (_ZONES if moment.is_date else _CLOCK):
+                    rule = "lastmod-future"
+                elif moment.at.year < _FIRST_YEAR:
+                    rule = "lastmod-old"
+            if rule is not None:
+                report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
+        if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
+            report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
+        if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
+            report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
+    return moments

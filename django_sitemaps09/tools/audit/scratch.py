@@ -1,0 +1,153 @@
+"""What an audit must remember about millions of URLs, in constant memory, and a sample of them."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import starmap
+from typing import NamedTuple
+
+from django_sitemaps09.protocol import Base, normalized
+from django_sitemaps09.tools.audit.documents import ReadEntry
+
+# Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
+_CACHE = -32_768
+_SCHEMA = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    PRAGMA locking_mode = EXCLUSIVE;
+    CREATE TABLE urls (digest INTEGER PRIMARY KEY, batch INTEGER NOT NULL, has_slash INTEGER NOT NULL);
+    CREATE TABLE sources (digest INTEGER PRIMARY KEY, url TEXT NOT NULL, place TEXT NOT NULL);
+    CREATE TABLE links (
+        source INTEGER NOT NULL, target INTEGER NOT NULL, url TEXT NOT NULL, needs_return INTEGER NOT NULL,
+        PRIMARY KEY (source, target)
+    ) WITHOUT ROWID;
+    CREATE TABLE groups (digest INTEGER PRIMARY KEY);
+    CREATE TABLE pages (
+        digest INTEGER PRIMARY KEY, position INTEGER NOT NULL,
+        url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL, language TEXT
+    );
+"""
+_MANY = 10_000  # The number of candidates for the sample after which those that are not in it are removed.
+
+
+class SampledPage(NamedTuple):
+    """A page to fetch. `place` is the document and line that list it, and `language` its `hreflang`s."""
+
+    url: str
+    lastmod: str | None
+    place: str
+    language: str | None = None
+
+
+class Scratch:
+    """The temporary database. It chooses `sample_size` pages, only those on `base` if set. Close it."""
+
+    def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
+        # An empty name is a private file that SQLite creates when its cache is full.
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
+        self._connection.executescript(_SCHEMA)
+        self._connection.execute("BEGIN")
+        # The document of each batch of URLs.
+        self._documents: list[str] = []
+        self._sample_size, self._start = sample_size, "http" if base is None else normalized(f"{base}/")
+        # The number of candidates for the sample, also when others were removed, and the highest digest.
+        self._count, self._kept, self._highest = 0, 0, sys.maxsize
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def add_urls(self, urls: Iterable[str], document: str) -> tuple[dict[str, str], set[str]]:
+        """Remember the URLs of a batch. Return the known ones, with the document that has them first.
+
+        Return also those that are known with a slash at the end instead of without it, or vice versa.
+        A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
+        have the same digest is one in 370,000.
+        """
+        digests: dict[int, tuple[str, bool]] = {}
+        others = set()
+        for url in urls:
+            path, mark, query = url.partition("?")
+            value = url, path.endswith("/")
+            if digests.setdefault(_digest(f"{path.removesuffix('/')}{mark}{query}"), value) != value:
+                others.add(url)
+        batch, before = len(self._documents), self._connection.total_changes
+        self._documents.append(document)
+        # In the order of the index, rows are inserted faster.
+        rows = [(digest, batch, digests[digest][1]) for digest in sorted(digests)]
+        self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?, ?)", rows)
+        if self._connection.total_changes - before == len(rows):
+            return {}, others
+        known, query = {}, "SELECT batch, has_slash FROM urls WHERE digest = ?"
+        for digest, (url, has_slash) in digests.items():
+            [[first, first_has_slash]] = self._connection.execute(query, [digest])
+            if first_has_slash != has_slash:
+                others.add(url)
+            elif first != batch:
+                known[url] = self._documents[first]
+        return known, others
+
+    def add_group(self, urls: Collection[str]) -> None:
+        """Remember that all URLs in a group of alternates link to each other."""
+        digest = _digest(" ".join(sorted(urls)))
+        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [digest])
+
+    def has_group(self, urls: Collection[str]) -> bool:
+        """Return whether a group of alternates was passed to `add_group()`."""
+        digest = _digest(" ".join(sorted(urls)))
+        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
+
+    def add_links(self, source: str, targets: Sequence[str], returns: Collection[str], place: str) -> None:
+        """Remember the alternates of a URL, of which those in `returns` must link back."""
+        # The URL of the source, and its place, are not repeated in each row.
+        digest = _digest(source)
+        rows = [(digest, _digest(target), target, target in returns) for target in targets]
+        self._connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", [digest, source, place])
+        self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
+
+    def one_way_links(self) -> Iterator[tuple[str, str, str]]:
+        """Yield source, target and place of each link whose target does not link back."""
+        yield from self._connection.execute(
+            "SELECT sources.url, links.url, place FROM links JOIN sources ON sources.digest = links.source"
+            " WHERE needs_return AND source != target AND NOT EXISTS"
+            " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
+        )
+
+    def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
+        """Add entries to the sample: those with the lowest digests, so that each audit has the same."""
+        rows = []
+        for entry in entries if self._sample_size else ():
+            is_candidate = normalized(entry.url).startswith(self._start)
+            if is_candidate and (digest := _stable_digest(entry.url)) <= self._highest:
+                self._count += 1
+                source = f"{place}:{entry.line}"
+                rows.append((digest, self._count, entry.url, entry.lastmod, source, entry.language))
+        self._connection.executemany("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?, ?, ?)", rows)
+        if self._count - self._kept > _MANY:
+            self._remove_pages()
+
+    def _remove_pages(self) -> None:
+        """Remove the pages that are not in the sample."""
+        query = "SELECT digest FROM pages ORDER BY digest LIMIT 1 OFFSET ?"
+        if row := self._connection.execute(query, [self._sample_size - 1]).fetchone():
+            [self._highest] = row
+            self._connection.execute("DELETE FROM pages WHERE digest > ?", row)
+        self._kept = self._count
+
+    def pages(self) -> Iterator[SampledPage]:
+        """Yield the pages of the sample in the order of their documents."""
+        self._remove_pages()
+        query = "SELECT url, lastmod, place, language FROM pages ORDER BY position"
+        yield from starmap(SampledPage, self._connection.execute(query))
+
+
+def _stable_digest(text: str) -> int:
+    content = text.encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "big", signed=True)
+
+
+# Python's `hash()` is faster, but has fewer than 64 bits on some machines.
+_digest = hash if sys.hash_info.width == 64 else _stable_digest

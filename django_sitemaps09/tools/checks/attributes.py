@@ -1,0 +1,370 @@
+"""Check constants, locations, methods that take the item, and the languages of a section."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import partial
+from numbers import Number
+from types import FunctionType, MethodType
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage
+from django.db.models import Field
+from django.utils.functional import Promise
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.declare import (
+    CONTRIB_INTERNALS,
+    ModelSitemap,
+    NewsSitemap,
+    Sitemap,
+    StaticViewSitemap,
+    is_contribs,
+)
+from django_sitemaps09.declare.declared import RULES, page_size
+from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, location_problem
+from django_sitemaps09.declare.extensions import repeated_name
+from django_sitemaps09.declare.hook_values import CONVERTERS
+from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
+from django_sitemaps09.protocol import Extension, has_text
+from django_sitemaps09.tools.checks.querysets import did_you_mean, names_in_rows
+from django_sitemaps09.tools.checks.subjects import (
+    COLLECTIONS,
+    Subject,
+    error_text,
+    is_code,
+    is_off,
+    is_repeated,
+    message,
+    safe_repr,
+    typed,
+)
+from django_sitemaps09.tools.urlconf import find_name, root_resolver, route_problem
+
+_NUMBERS = (int, float, Decimal)
+_CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
+#: Check codes of attributes that are booleans in `django.contrib.sitemaps`, but can be methods here.
+_SWITCHES = {"alternates": "W047", "x_default": "W048"}
+_TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
+
+
+def check_constants(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are constants."""
+    for hook in FIELDS:
+        descriptor = subject.raw(hook)
+        field = inspect.getattr_static(descriptor, "field", None)
+        # A descriptor of the project can have a field, too.
+        if isinstance(field, Field) and type(descriptor).__module__.startswith("django.db.models."):
+            text = f"{subject}.{hook} is {field}, which has no value without a row."
+            yield message("E085", text, f"Declare the query expression F({field.name!r}).")
+    for name, convert in CONVERTERS.items():
+        value = subject.data(name)
+        if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
+            words = protocol.CHANGEFREQS if name == "changefreq" else ()
+            hint = did_you_mean(value, words, names_in_rows(subject)) or (
+                "Change or remove it, or declare a query expression or a method that takes the item."
+            )
+            yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
+    scheme = subject.data("protocol")
+    # Not the rule of `read()`, for which any false value is missing, and which asks a queryset for rows.
+    if scheme not in (None, "http", "https"):
+        text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
+        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
+    limit = subject.raw("limit")
+    if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
+        # Only the project's code can compute the limit.
+        return
+    if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
+        # __init__() may set another limit, and an overridden paginator might ignore `limit`.
+        return
+    if problem := _problem(subject, "limit"):
+        yield subject.graded(
+            "E013", "W013", problem, f"Set a whole number from 1 to {protocol.MAX_URLS:,}."
+        )
+    elif (size := page_size(limit)) > protocol.MAX_URLS:
+        yield message(
+            "W015",
+            f"{subject}.limit is {size:,}, but a sitemap can contain at most {protocol.MAX_URLS:,} URLs.",
+            f"Set {protocol.MAX_URLS:,} or less. Native views and exports never use a higher value, but "
+            "contrib's views serve pages that search engines reject.",
+        )
+
+
+def _problem(subject: Subject, name: str) -> str | None:
+    """Return what is wrong with an attribute by the rules that reading a sitemap has, or `None`."""
+    problem = error_text(ValueError, RULES[name], subject.data(name), typed)
+    return problem and f"{subject}.{name} {problem}."
+
+
+def check_documents(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `format`, `hosts` and `extensions` if they are constants."""
+    value = subject.data("format")
+    if value is not None and (problem := _problem(subject, "format")):
+        hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
+        yield subject.graded("E051", "W051", problem, hint)
+    elif value == "text" and (xml_names := ", ".join(_xml_only_names(subject))):
+        text = f"{subject}.format is 'text', which does not include {xml_names}."
+        hint = f"Text files contain only URLs. Set format = 'xml', or remove {xml_names}."
+        yield message("W052", text, hint)
+    if problem := _problem(subject, "hosts"):
+        hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
+        yield subject.graded("E050", "W050", problem, hint)
+    extensions = subject.data("extensions")
+    if extensions is not None and (problem := _extensions_problem(extensions)):
+        hint = "Set a list of Extension objects, each with its own prefix and namespace."
+        yield subject.graded("E054", "W054", f"{subject}.extensions {problem}.", hint)
+
+
+def _xml_only_names(subject: Subject) -> list[str]:
+    names: list[str] = [name for name in EXTENDING if callable(subject.raw(name))]
+    extensions, alternates = subject.data("extensions"), subject.raw("alternates")
+    if isinstance(extensions, (list, tuple)) and extensions:
+        names.append("extensions")
+    if callable(alternates) or (alternates is True and subject.data("i18n") is True):
+        names.append("alternates")
+    return names
+
+
+def _extensions_problem(extensions: object) -> str | None:
+    if not isinstance(extensions, (list, tuple)):
+        return f"must be a list, not {typed(extensions)}"
+    for extension in extensions:
+        # Not isinstance(), which would evaluate a lazy object.
+        if not issubclass(type(extension), Extension):
+            return f"contains {safe_repr(extension)}, which is not an Extension"
+    name = repeated_name(extensions)
+    return name and f"uses the {name} twice"
+
+
+def check_names(subject: Subject) -> Iterator[CheckMessage]:
+    """Check for misspelled attributes: their names occur once, and the class lacks a similar one."""
+    classes = subject.cls.__mro__
+    base = next(cls for cls in classes if cls.__module__.startswith("django_sitemaps09."))
+    names = {*dir(base), *FIELDS, *EXTENDING, "for_host"}
+    missed_names = [name for name in names if not name.startswith("_") and subject.inherits(base, name)]
+    own_classes = classes[: classes.index(base)]
+    own_names = {name for cls in own_classes for name in vars(cls) if not name.startswith("_")}
+    for name in sorted(own_names - names):
+        match = "".join(get_close_matches(name, missed_names, n=1, cutoff=0.85))
+        # A singular can have a meaning of its own, and a name that occurs twice is used.
+        is_plural = name.removesuffix("s") == match.removesuffix("s")
+        modules = (sys.modules.get(cls.__module__) for cls in own_classes)
+        if match and not is_plural and not any(is_repeated(name, module) for module in modules):
+            text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
+            yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
+
+
+def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
+    """Check hooks that must or may be methods, including those that Django's `Sitemap` lacks."""
+    for name in EXTENDING:
+        value = subject.data(name)
+        if value is not None:
+            text = f"{subject}.{name} must be a method, not {typed(value)}; it is ignored."
+            hint = f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute."
+            yield message("W053", text, hint)
+    for switch, code in _SWITCHES.items():
+        value = subject.data(switch)
+        if value is not None and not isinstance(value, bool):
+            text = f"{subject}.{switch} must be True, False or a method, not {typed(value)}."
+            yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
+    if not _takes_item(_bind_hook(subject, "for_host")):
+        text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
+        yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
+    if not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
+        # An opaque sitemap may call its hooks with other arguments.
+        return
+    news_hooks = ("title",) if issubclass(subject.cls, NewsSitemap) else ()
+    for hook in (*_TAKING_THE_ITEM, *news_hooks):
+        if not _takes_item(_bind_hook(subject, hook)):
+            is_extension = hook in (*EXTENDING, *_SWITCHES)
+            code = "W056" if is_extension and not subject.is_strict else "E056"
+            text = f"{subject}.{hook} cannot be called with the item as its only argument."
+            yield message(code, text, f"Define it as `def {hook}(self, item)`.")
+
+
+def _bind_hook(subject: Subject, name: str) -> Any:
+    """Return a hook bound to its class; `None` if it is missing or binding would run the project's code."""
+    value = subject.raw(name)
+    kind = type(value)
+    if kind is staticmethod:
+        return value.__func__
+    if kind is classmethod:
+        return MethodType(value.__func__, subject.cls)
+    if kind is FunctionType:
+        # Functions that are attributes of an instance are not bound.
+        is_instance = subject.cls is not subject.declaration
+        is_unbound = is_instance and name in getattr(subject.declaration, "__dict__", {})
+        return value if is_unbound else MethodType(value, subject.cls)
+    # Python 3.14 binds a partial. Earlier versions do not.
+    is_bound = kind is partial or hasattr(kind, "__get__")
+    return value if callable(value) and not is_bound else None
+
+
+def _takes_item(hook: Any) -> bool:
+    if hook is None:
+        return True
+    try:
+        # Do not follow wrapped functions: a decorator may pass other arguments to the function.
+        signature = inspect.signature(hook, follow_wrapped=False)
+    except (ValueError, TypeError):
+        # Some builtins have no signature. A function without parameters has none as a method.
+        return not isinstance(getattr(hook, "__func__", None), FunctionType)
+    return error_text(TypeError, signature.bind, object()) is None
+
+
+def check_languages(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `i18n`, `languages`, `alternates` and `x_default` if they are constants."""
+    languages = subject.data("languages")
+    if isinstance(languages, str | bytes) or (languages is not None and not hasattr(languages, "__iter__")):
+        text = f"{subject}.languages must be a list of codes, not {typed(languages)}."
+        yield subject.graded("E040", "W040", text, "Set a list of codes, such as ['en', 'de'].")
+        languages = None
+    i18n = subject.raw("i18n")
+    if subject.has_own_init or is_code(i18n):
+        # The project's code determines whether the other attributes have an effect.
+        return
+    if is_off(i18n):
+        idle = [name for name in ("alternates", "x_default") if subject.data(name) is True]
+        if languages is not None:
+            idle.insert(0, "languages")
+        if idle:
+            yield message(
+                "W044",
+                f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}.",
+                "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes "
+                "the item.",
+            )
+        return
+    location, name = subject.data("location"), "languages"
+    if languages is None and isinstance(location, Mapping):
+        languages, name = list(location), "location"
+    for language in languages if isinstance(languages, COLLECTIONS) else ():
+        yield from _check_language(subject, name, language)
+    yield from _check_x_default(subject, languages)
+
+
+def _check_language(subject: Subject, name: str, code: object) -> Iterator[CheckMessage]:
+    codes = [code for code, _ in settings.LANGUAGES]
+    if code not in codes:
+        text = f"{subject}.{name} contains {typed(code, str)}, which is not in LANGUAGES."
+        yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
+    if is_off(subject.raw("alternates")):
+        # Language codes appear in the output only as the `hreflang` of links.
+        return
+    invalid: str | None = f"{safe_repr(code)} is not a string"
+    if isinstance(code, str):
+        invalid = error_text(ValueError, protocol.hreflang, code)
+    if invalid:
+        yield message(
+            "W041",
+            f"{subject}.{name} contains a code that is not valid in hreflang: {invalid}.",
+            "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
+            "'de-at' or 'zh-hant'.",
+        )
+    elif problem := protocol.hreflang_warning(protocol.hreflang(code)):
+        yield message(
+            "W042",
+            f"{subject}.{name} contains {safe_repr(code)}: {problem}.",
+            "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
+            "country, such as 'es-mx' or 'en-gb'.",
+        )
+
+
+def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessage]:
+    alternates = subject.raw("alternates")
+    if subject.data("x_default") is not True or is_code(alternates):
+        return
+    if is_off(alternates):
+        text = f"{subject}.x_default has no effect without alternates."
+        yield message("W045", text, "Set alternates = True, or remove x_default.")
+        return
+    is_default = languages is None and subject.raw("languages") is None
+    codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
+    hooks = ("get_languages_for_item", "_languages")
+    is_original = all(is_contribs(subject.declaration, name) for name in hooks)
+    if is_original and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
+        yield message(
+            "W046",
+            f"{subject}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
+            "not one of the sitemap's languages.",
+            "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
+            "the item.",
+        )
+
+
+def check_locations(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
+    location, i18n, languages = subject.data("location"), subject.raw("i18n"), subject.data("languages")
+    # Otherwise, the project's code determines whether there are languages.
+    if not (subject.has_own_init or is_code(i18n)):
+        codes = languages if isinstance(languages, COLLECTIONS) else ()
+        if problem := location_problem(location, None if is_off(i18n) else codes):
+            hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
+            yield message("E024", f"{subject}.location {problem}.", hint)
+    # Other objects can have the text of a path, such as those of `pathlib`.
+    is_path = has_text(location) and not isinstance(location, (Number, date))
+    is_known = location is None or isinstance(location, (Mapping, LocationTemplate))
+    if not (is_path or is_known or is_expression(location)):
+        text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
+        yield message("E098", text, "Define `def location(self, item)`, which returns a path.")
+    for value in location.values() if isinstance(location, Mapping) else [location]:
+        yield from _check_location(subject, value)
+    yield from _check_viewnames(subject)
+
+
+def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
+    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
+    if issubclass(subject.cls, ModelSitemap) and is_constant:
+        text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
+        hint = "Pass an argument as a query expression, such as slug=F('slug')."
+        yield message("E020", text, _route_hint(subject, value) or hint)
+    if isinstance(value, Route) and (problem := route_problem(value)):
+        text = f"{subject}.location is {safe_repr(value)}, but {problem}."
+        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
+        yield message("E021", text, hint)
+
+
+def _route_hint(subject: Subject, value: Any) -> str | None:
+    """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
+    root, name = root_resolver(), value.pattern if isinstance(value, Route) else value
+    if root is None or not isinstance(name, str):
+        return None
+    try:
+        resolver, _, view = find_name(root, name)
+    except UnknownNamespaceError:
+        return None
+    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
+    # Django calls arguments without a name `_0`, `_1`.
+    signature = next((names for names in signatures if names and not names[0].startswith("_")), None)
+    if signature is None:
+        return None
+    known = names_in_rows(subject)
+    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signature]
+    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
+
+
+def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
+    if not subject.inherits(StaticViewSitemap, "items"):
+        return
+    names = subject.raw("viewnames")
+    if issubclass(type(names), (str, bytes)) or not (is_code(names) or hasattr(names, "__iter__")):
+        text = f"{subject}.viewnames must be a list, not {typed(names)}."
+        yield message("E022", text, "Set a list of the names of URL patterns, such as ['about'].")
+    elif subject.inherits(StaticViewSitemap, "location", "default_location") and isinstance(
+        names, COLLECTIONS
+    ):
+        # Views are not looked up.
+        for name in (name for name in names if not is_code(name)):
+            is_name = isinstance(name, (str, Promise))
+            problem = route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
+            if problem:
+                text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
+                yield message("E023", text, "Use only names of URL patterns that take no arguments.")

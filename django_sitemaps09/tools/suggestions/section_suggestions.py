@@ -1,0 +1,158 @@
+"""Suggest declarations for the sections whose hooks are methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.db.models import Case, F, QuerySet, Value
+from django.db.models.functions import Concat
+from django.db.models.functions.text import ConcatPair
+
+from django_sitemaps09 import PathTemplate
+from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.declared import read
+from django_sitemaps09.declare.expressions import Field
+from django_sitemaps09.declare.hosts import export_base
+from django_sitemaps09.declare.location_templates import LocationTemplate
+from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
+from django_sitemaps09.rows.hints import opaque_reason
+from django_sitemaps09.tools import urlconf
+from django_sitemaps09.tools.suggestions.declarations import declaration, import_lines
+from django_sitemaps09.tools.suggestions.method_reader import read_hook
+from django_sitemaps09.tools.suggestions.method_source import RefusedError
+from django_sitemaps09.tools.suggestions.row_comparison import Comparison, compare_rows
+
+_PLAIN_LOCATION = PathTemplate("/{pk}/", pk=F("pk"))
+_OTHER_ITEMS = "items() does not return a plain queryset of model instances. Only that can have columns."
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A suggestion of what a section can declare instead of its methods.
+
+    `code` is the declarations of the `hooks` with their imports, or `None` if there is no suggestion.
+    `comparison` is that with the methods on the rows of the section. If a row differs, there is no `code`.
+    `notes` say what stays a method and why.
+    """
+
+    section: str
+    code: str | None = None
+    hooks: tuple[str, ...] = ()
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
+
+
+def suggest(
+    names: Sequence[str] = (),
+    *,
+    rows: int | None = None,
+    base_url: str | None = None,
+    sitemaps: Mapping[str, Section] | None = None,
+) -> list[Suggestion]:
+    """Return a suggestion for each named section, by default for all sections.
+
+    A suggestion is read from the source of the methods. It is then compared with them on all rows, or on
+    the first `rows` rows. Without `sitemaps`, the sections are those of an export, and those in dicts that
+    the URLconf passes to views. Raise `UnknownSectionError` for an unknown name.
+    """
+    declared_sections = _sections(sitemaps)
+    sections.check_known(names, declared_sections)
+    base = export_base(base_url)
+    suggestions = []
+    for name in dict.fromkeys(names or declared_sections):
+        with site_locale():
+            try:
+                suggestions.append(_suggestion(name, declared_sections[name], base, rows))
+            except Exception as error:  # noqa: BLE001 a user's class can raise anything
+                suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
+    return suggestions
+
+
+def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
+    found = dict(sections.mapping(sitemaps).items())
+    if sitemaps is None:
+        passed = [view.sitemaps for view in urlconf.passed_sitemaps()]
+        for mapping in [*passed, *(view.sitemaps for view in urlconf.templates())]:
+            # Not isinstance(), which would evaluate a lazy object.
+            if issubclass(type(mapping), Mapping):
+                found = {**cast("Mapping[str, Section]", mapping), **found}
+    return found
+
+
+def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Suggestion:
+    declared_now = read(sections.bind(section, base.domain), base, conf.limits)
+    sitemap = declared_now.sitemap
+    if not declared_now.hooks:
+        return Suggestion(name, notes=opaque_reason(sitemap))
+    methods = [name for name, hook in declared_now.hooks.items() if callable(hook)]
+    if not methods:
+        return Suggestion(name, notes=("All hooks are constants or expressions.",))
+    items = sitemap.items()
+    # The members of a union can be rows of other models, which become instances of the first one.
+    own = facts(items)
+    if own.is_combined or not own.has_plain_instances:
+        return Suggestion(name, notes=(_OTHER_ITEMS,))
+    codes, notes = _codes(sitemap, items, methods)
+    if not codes:
+        return Suggestion(name, notes=tuple(notes))
+    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
+    others = {hook: None for hook in [*methods, *declared_now.content] if hook not in codes}
+    if others:
+        called = " and ".join(f"{hook}()" for hook in others)
+        notes.append(f"Model instances are still created for {called}.")
+    # No other method of the sitemap is called for a row.
+    kept: dict[str, Any] = others | ({"location": _PLAIN_LOCATION} if "location" in others else {})
+    comparison = compare_rows(_with(sitemap, kept), _with(sitemap, {**kept, **declared}), base, rows)
+    declarations = [f"{hook} = {code}" for hook, code in codes.items()]
+    if comparison.differences:
+        notes.insert(0, f"The columns do not have the values of the methods: {' and '.join(declarations)}.")
+        return Suggestion(name, comparison=comparison, notes=tuple(notes))
+    code = "\n".join([*import_lines(codes.values()), "", *declarations])
+    return Suggestion(name, code, tuple(codes), comparison, tuple(notes))
+
+
+def _codes(
+    sitemap: Any, items: QuerySet[Any], hooks: Sequence[Field]
+) -> tuple[dict[Field, str], list[str]]:
+    """Return the code of the hooks that can be declared, and why the others stay methods."""
+    codes: dict[Field, str] = {}
+    notes = []
+    for hook in hooks:
+        try:
+            value = read_hook(sitemap, items, hook)
+            code = value.location if hook == "location" else value.code
+            declared = declaration(code)
+            if hook == "location" and not _is_rooted(declared):
+                raise RefusedError("its text can be empty or a query, which only methods can return")
+            codes[hook] = code
+        except (RefusedError, SyntaxError, ValueError) as error:
+            notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
+    return codes, notes
+
+
+def _is_rooted(location: Any) -> bool:
+    """Return whether a location is never empty, and never begins with a query."""
+    if isinstance(location, Value):
+        return location.value is None or str(location.value)[:1] not in ("", "?")
+    if isinstance(location, Case):
+        branches = [case.result for case in location.cases] + [location.default]
+        return all(map(_is_rooted, branches))
+    # The parts of a text, one after the other.
+    parts = location.get_source_expressions() if isinstance(location, (Concat, ConcatPair)) else ()
+    return _is_rooted(parts[0]) if parts else isinstance(location, LocationTemplate)
+
+
+def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:
+    """Return a copy of a sitemap with other attributes. A hook can be a property, so the class has them."""
+    kind: Any = type(sitemap)
+    declared = copy(sitemap)
+    declared.__class__ = type(kind.__name__, (kind,), {**attributes, "__module__": kind.__module__})
+    for hook in attributes:
+        vars(declared).pop(hook, None)
+    return declared
