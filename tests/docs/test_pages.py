@@ -289,7 +289,7 @@ def test_every_rule_of_an_audit_is_described_as_in_the_code():
 def test_every_check_is_in_the_table_with_its_meaning_and_what_to_do_and_no_other_one():
     codes = {
         f"sitemaps09.{node.value}"
-        for path in (ROOT / "django_sitemaps09" / "checks").rglob("*.py")
+        for path in (ROOT / "django_sitemaps09" / "tools" / "checks").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and re.fullmatch(r"[EW]\d{3}", str(node.value))
     }
