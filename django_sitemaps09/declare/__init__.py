@@ -13,10 +13,7 @@ from django_sitemaps09.declare.base import (
     is_contribs as is_contribs,
     is_original as is_original,
 )
-from django_sitemaps09.declare.items import (
-    checked_items as checked_items,
-    read_items as read_items,
-)
+from django_sitemaps09.declare.items import checked_items as checked_items, read_items as read_items
 from django_sitemaps09.declare.models import (
     GenericSitemap as GenericSitemap,
     ModelSitemap as ModelSitemap,

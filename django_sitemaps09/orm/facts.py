@@ -8,14 +8,7 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import connections
-from django.db.models import (
-    BinaryField,
-    CompositePrimaryKey,
-    DecimalField,
-    FloatField,
-    JSONField,
-    QuerySet,
-)
+from django.db.models import BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField, QuerySet
 
 from django_sitemaps09.orm import internals
 from django_sitemaps09.orm.internals import Col, having_columns, order_columns, to_many_aliases

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from django.db.models import (
-    F,
-    Model,
-    QuerySet,
-)
+from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
 from django_sitemaps09.orm.internals import (

@@ -59,9 +59,7 @@ from django_sitemaps09.protocol.media import (
     Restriction as Restriction,
     Video as Video,
 )
-from django_sitemaps09.protocol.media_elements import (
-    extension_text as extension_text,
-)
+from django_sitemaps09.protocol.media_elements import extension_text as extension_text
 from django_sitemaps09.protocol.urls import (
     INDEXNOW_ENDPOINT as INDEXNOW_ENDPOINT,
     KEY as KEY,

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.rows.compile import (
-    compile_source as compile_source,
-    ranged_source as ranged_source,
-)
-from django_sitemaps09.rows.declaration_digests import (
-    digest_of as digest_of,
-)
-from django_sitemaps09.rows.get_urls import (
-    UrlsSource as UrlsSource,
-    site_of as site_of,
-)
+from django_sitemaps09.rows.compile import compile_source as compile_source, ranged_source as ranged_source
+from django_sitemaps09.rows.declaration_digests import digest_of as digest_of
+from django_sitemaps09.rows.get_urls import UrlsSource as UrlsSource, site_of as site_of
 from django_sitemaps09.rows.queryset import (
     QuerySource as QuerySource,
     has_key_ranges as has_key_ranges,

@@ -11,11 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.urls import (
-    URLPattern,
-    URLResolver,
-    get_resolver,
-)
+from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from django_sitemaps09.declare.routes import Route, candidates

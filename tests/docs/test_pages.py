@@ -224,15 +224,10 @@ TOOLS = (".tools.audit", ".tools.suggestions")
         ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
         *(
             ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
-            for name in (
+            for name in [
                 "",
-                ".views",
-                ".export",
-                ".export.notify",
-                ".tools.suggestions",
-                ".tasks",
-                ".tools.audit",
-            )
+                *[".views", ".export", ".export.notify", ".tasks", ".tools.audit", ".tools.suggestions"],
+            ]
         ),
     ],
 )

@@ -24,7 +24,7 @@ from django_sitemaps09.export import export
 from tests.models import Article, Category
 from tests.support.documents import LINKED, by_contrib
 from tests.support.factories import ArticleFactory
-from tests.support.internals import Limits, Page, PositionSource, QuerySource, rows_on_page, slices
+from tests.support.internals import Limits, Page, PositionSource, QuerySource, slices, sources
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
 from tests.support.sources import (
@@ -157,11 +157,11 @@ def test_an_item_with_more_languages_than_the_limit_and_than_the_class_is_report
 
 def test_pages_are_cut_for_the_languages_that_the_first_items_have():
     of_counts = (limited([TEN[:count]] * 300, languages=TEN, limit=100) for count in (1, 2, 10))
-    assert [rows_on_page(compiled(section), LIMITS) for section in of_counts] == [95, 48, 10]
+    assert [sources.rows_on_page(compiled(section), LIMITS) for section in of_counts] == [95, 48, 10]
     # They hold no more entries than the limit if later items have all languages.
     section = limited([TEN[:1]] * 300 + [TEN] * 300, languages=TEN, limit=100)
     source = compiled(section)
-    done = rendered(source, LIMITS, cut(source, rows_on_page(source, LIMITS)))
+    done = rendered(source, LIMITS, cut(source, sources.rows_on_page(source, LIMITS)))
     assert len({*locations(done)}) == len(locations(done)) == 300 + 3_000
     assert all(part.written.urls <= 100 for part in done)
 

@@ -6,7 +6,7 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import protocol
+from django_sitemaps09 import protocol, rows as sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import read
@@ -56,10 +56,8 @@ from django_sitemaps09.rows import (
     compile_source,
     keys,
     members,
-    page_limits,
     protocol_limits,
     read_page,
-    rows_on_page,
     slices,
 )
 from django_sitemaps09.rows.positions import PositionSource
@@ -80,5 +78,5 @@ from django_sitemaps09.tools import checks
 from django_sitemaps09.tools.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported
-from django_sitemaps09.views.live import listing, memo, page_responses, renewal
+from django_sitemaps09.views.live import listing, memo, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing

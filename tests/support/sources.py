@@ -24,19 +24,7 @@ from django.urls import path, reverse
 from django.utils.translation import get_language
 
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
-from tests.support.internals import (
-    Base,
-    Key,
-    Limits,
-    Page,
-    WriteResult,
-    compile_source,
-    members,
-    page_limits,
-    pages,
-    rows_on_page,
-    slices,
-)
+from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 
@@ -61,11 +49,11 @@ class RenderedPage(NamedTuple):
 
 
 def compiled(section, limits=LIMITS, base=BASE):
-    return compile_source("things", section, base, limits)
+    return sources.compile_source("things", section, base, limits)
 
 
 def page_map(source, limits=LIMITS):
-    return cut(source, rows_on_page(source, limits))
+    return cut(source, sources.rows_on_page(source, limits))
 
 
 def cut(source, rows):
@@ -76,7 +64,7 @@ def rendered(source, limits=LIMITS, found=None):
     """Return all given pages, or those of a new division, and split pages that do not fit."""
 
     def render(page):
-        most = page_limits(source, limits)
+        most = sources.page_limits(source, limits)
         declared = source.declared
         options = {"base": str(declared.base), "namespaces": declared.namespaces}
         document, written = write(source.batches(page), most, **options)

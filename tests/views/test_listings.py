@@ -14,19 +14,11 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
 from django.test import Client
 
+from django_sitemaps09.views.live import page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
-from tests.support.internals import (
-    Limits,
-    ListedPage,
-    Listing,
-    caching,
-    listing,
-    memo,
-    page_responses,
-    renewal,
-)
+from tests.support.internals import Limits, ListedPage, Listing, caching, listing, memo, renewal
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages, unavailable_cache

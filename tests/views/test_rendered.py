@@ -20,21 +20,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone as zones
 
-from django_sitemaps09.views.live import kept_pages
+from django_sitemaps09.views.live import kept_pages, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.factories import ArticleFactory, SiteFactory
-from tests.support.internals import (
-    Fingerprint,
-    Page,
-    QuerySource,
-    caching,
-    compress,
-    conf,
-    memo,
-    page_responses,
-)
+from tests.support.internals import Fingerprint, Page, QuerySource, caching, compress, conf, memo
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare

@@ -14,13 +14,7 @@ from urllib.parse import unquote
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage
-from django.urls import (
-    LocalePrefixPattern,
-    NoReverseMatch,
-    URLResolver,
-    get_script_prefix,
-    reverse,
-)
+from django.urls import LocalePrefixPattern, NoReverseMatch, URLResolver, get_script_prefix, reverse
 from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf

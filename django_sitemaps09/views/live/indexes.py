@@ -27,13 +27,7 @@ from django_sitemaps09.views import caching, exported, responses
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.live import addresses, listing as listings, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing, namespace_of
-from django_sitemaps09.views.responses import (
-    UNAVAILABLE,
-    Sitemaps,
-    Stopwatch,
-    native_url,
-    savepoints,
-)
+from django_sitemaps09.views.responses import UNAVAILABLE, Sitemaps, Stopwatch, native_url, savepoints
 
 logger = logging.getLogger(__name__)
 

@@ -22,13 +22,7 @@ from django.urls import get_script_prefix, get_urlconf
 from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.pages import Fingerprint, Page
-from django_sitemaps09.rows import (
-    QuerySource,
-    Source,
-    digest_of,
-    has_key_ranges,
-    protocol_limits,
-)
+from django_sitemaps09.rows import QuerySource, Source, digest_of, has_key_ranges, protocol_limits
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints, tenant
 

@@ -23,16 +23,7 @@ from django_sitemaps09.exceptions import ExportError
 from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
-from tests.support.internals import (
-    STATE,
-    Base,
-    Page,
-    Renderer,
-    Task,
-    compile_source,
-    conf,
-    messages,
-)
+from tests.support.internals import STATE, Base, Page, Renderer, Task, compile_source, conf, messages
 from tests.support.published import states
 
 SALT, MESSAGE = messages._SALTS[messages.REPLY], messages._MESSAGE
