@@ -213,6 +213,9 @@ AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemap
 TOOLS = (".tools.audit", ".tools.suggestions")
 
 
+PUBLIC = ("", ".views", ".export", ".export.notify", ".tasks", ".tools.audit", ".tools.suggestions")
+
+
 @pytest.mark.parametrize(
     ("page", "heading", "expected"),
     [
@@ -224,10 +227,7 @@ TOOLS = (".tools.audit", ".tools.suggestions")
         ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
         *(
             ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
-            for name in [
-                "",
-                *[".views", ".export", ".export.notify", ".tasks", ".tools.audit", ".tools.suggestions"],
-            ]
+            for name in PUBLIC
         ),
     ],
 )

@@ -28,7 +28,7 @@ from tests.support import published
 from tests.support.configuration import BASE, KILL_STEP
 from tests.support.databases import require
 from tests.support.engine_project import Project, end
-from tests.support.internals import LocalStore, lock, manifest as manifests, state_store, target_store
+from tests.support.internals import LocalStore, lock, manifest as manifests, stores
 from tests.support.killing import needs_proc
 from tests.support.manifests import articles, slugs, write_articles
 from tests.support.stores import Overwriting
@@ -326,7 +326,7 @@ def test_a_refused_write_keeps_published_files_and_the_next_run_is_current(setti
 def assert_is_clean(storage, found):
     names = [name for part in storage.listdir(".sitemaps09") for name in part]
     assert [name for name in names if name.startswith(("run-", "probe-", "journal"))] == []
-    manifest = manifests.read(state_store(target_store(None)))
+    manifest = manifests.read(stores.state_store(stores.target_store(None)))
     for name, record in manifest.sections.items():
         for page in record.pages:
             content = gzip.decompress(found[f"sitemap-{name}-{page.number}.xml.gz"])

@@ -20,7 +20,7 @@ from django_sitemaps09.export import export
 from tests.models import Article, Child, Document, Parent, Seat, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE, EXAMPLES
-from tests.support.internals import SectionRecord, keys, manifest as manifests, state_store, target_store
+from tests.support.internals import SectionRecord, keys, manifest as manifests, stores
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -115,7 +115,7 @@ class Site:
         return changed
 
     def record(self):
-        manifest = manifests.read(state_store(target_store(self.folder)))
+        manifest = manifests.read(stores.state_store(stores.target_store(self.folder)))
         return SectionRecord() if manifest is None else manifest.sections["a"]
 
     def pages(self):
@@ -331,7 +331,7 @@ def test_another_key_divides_all_pages_and_keeps_the_old_files(folder, settings)
     for _ in range(2):
         assert run(Child) == [f"sitemap-a-{n}.xml.gz" for n in (5, 6, 7, 8)]
         assert looked_at.states(folder).items() >= kept.items()
-    manifest = manifests.read(state_store(target_store(folder)))
+    manifest = manifests.read(stores.state_store(stores.target_store(folder)))
     assert manifest.removed.keys() == kept.keys()
 
 

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from tests.support import commands
-from tests.support.internals import Ledger, LocalStore, Message, exclusive_lock, state_store
+from tests.support.internals import Ledger, LocalStore, Message, stores
 from tests.support.search_engines import KEY, engine
 
 __all__ = ["engine"]
@@ -28,7 +28,7 @@ def queue(engine, configure, folder):
     configure(INDEXNOW_URLS=[engine.url], ROOT=folder)
 
     def queued(urls=URLS, folder=folder):
-        ledger = Ledger(state_store(LocalStore(folder)))
+        ledger = Ledger(stores.state_store(LocalStore(folder)))
         ledger.prepare("run-1", [Message("indexnow", "www.example.com", urls)])
         ledger.activate("run-1")
 
@@ -82,7 +82,7 @@ def test_a_failure_exits_with_1_after_the_table(engine, queue):
 
 def test_a_second_submission_exits_with_75(folder, engine, queue):
     queue()
-    with exclusive_lock(LocalStore(folder), "submission"):
+    with stores.exclusive_lock(LocalStore(folder), "submission"):
         assert failed()[:2] == (75, "")
     assert engine.requests == []
 

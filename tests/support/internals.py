@@ -6,7 +6,7 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import protocol, rows as sources
+from django_sitemaps09 import protocol, rows as sources, target as stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import read
@@ -68,7 +68,6 @@ from django_sitemaps09.target import (
     exclusive_lock,
     lock,
     manifest,
-    state_store,
     target_store,
 )
 from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS

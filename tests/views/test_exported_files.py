@@ -51,7 +51,9 @@ def public(configure, folder):
 @pytest.fixture
 def memory(declare, monkeypatch):
     """An export to a storage in memory. Its lock would need a service."""
-    monkeypatch.setattr("django_sitemaps09.target.exclusive_lock", lambda store: nullcontext(lambda: None))
+    monkeypatch.setattr(
+        "django_sitemaps09.export.host.exclusive_lock", lambda store: nullcontext(lambda: None)
+    )
     declare(sitemaps=storage(Overwriting))
     export()
 

@@ -37,10 +37,9 @@ from tests.support.internals import (
     STATE,
     LocalStore,
     engines,
-    exclusive_lock,
     parse_base,
     render_page,
-    target_store,
+    stores,
 )
 from tests.support.published import pages, unpacked as tree, urls
 from tests.support.sections import declare, listing
@@ -266,7 +265,7 @@ def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(folder,
     lambda store: store.delete("sitemap.xml"), LocalStore.names,
 ], ids=["write", "read", "delete", "names"])  # fmt: skip
 def test_a_link_that_replaces_the_folder_of_a_host_meanwhile_is_not_followed(folder, access, request):
-    store = target_store(folder, FOLDERS[A])
+    store = stores.target_store(folder, FOLDERS[A])
     link = request.getfixturevalue("link")
     with pytest.raises(ExportError, match="symbolic link owned by another user"):
         access(store)
@@ -517,7 +516,7 @@ def test_a_section_is_removed_from_the_hosts_that_have_it(folder):
 
 
 def locked(folder, *name):
-    return exclusive_lock(target_store(folder, *name))
+    return stores.exclusive_lock(stores.target_store(folder, *name))
 
 
 def failed(folder, *arguments):

@@ -17,15 +17,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export.notify import (
-    EndpointReport,
-    Submission,
-    ledger as ledgers,
-    search_engines,
-    submission,
-    submit,
-    submit_hosts,
-)
+from django_sitemaps09.export import notify
+from django_sitemaps09.export.notify import ledger as ledgers, search_engines, submission
 from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.target.plain import DamagedError
 from tests.support.internals import (
@@ -37,9 +30,8 @@ from tests.support.internals import (
     Manifest,
     Message,
     conf,
-    exclusive_lock,
     manifest,
-    state_store,
+    stores,
 )
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
@@ -58,7 +50,7 @@ class Target:
     """A target with pending messages, and submissions of them without long pauses."""
 
     def __init__(self, store):
-        self.store, self.state = store, state_store(store)
+        self.store, self.state = store, stores.state_store(store)
         self.ledger, self.runs = Ledger(self.state), 0
 
     def queue(self, *urls, host=HOST, kind="indexnow"):
@@ -252,7 +244,7 @@ def test_a_ping_requests_each_endpoint_until_it_answers(target, engine, configur
 def test_a_submission_and_an_export_do_not_wait_for_each_other(target, engine):
     engine.answer("silent")
     target.queue(*URLS)
-    with exclusive_lock(target.store):
+    with stores.exclusive_lock(target.store):
         thread = threading.Thread(target=target.send, kwargs={"timeout": 20})
         thread.start()
         while not engine.requests:
@@ -267,24 +259,24 @@ def test_a_submission_and_an_export_do_not_wait_for_each_other(target, engine):
 
 def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target, folder, monkeypatch):
     with pytest.raises(ExportError, match=r"Nothing was exported to .* with --base-url"):
-        submit(output=folder)
+        notify.submit(output=folder)
     with pytest.raises(ExportError, match="omit --base-url"):
-        submit_hosts([f"https://{HOST}"], output=folder)
+        notify.submit_hosts([f"https://{HOST}"], output=folder)
     monkeypatch.setitem(__import__("sys").modules, "urllib3", None)
     with pytest.raises(ImproperlyConfigured, match=r"django-sitemaps09\[indexnow\]"):
-        submit(output=folder)
+        notify.submit(output=folder)
     assert not folder.exists()
 
 
 def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
     target.queue(*URLS)
     target.state.write(manifest.ROOT, Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root())
-    first, second = submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
+    first, second = notify.submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
     assert (first.target, counts(first)) == (str(folder), [(3, 0, 0)])
     assert (second.target, counts(second)) == (str(folder / "b.example"), [])
     # What is pending in the folder of the host comes first.
     Target(LocalStore(folder / HOST)).queue(*URLS[:2])
-    [result] = submit_hosts([f"https://{HOST}"], output=folder, dry_run=True).values()
+    [result] = notify.submit_hosts([f"https://{HOST}"], output=folder, dry_run=True).values()
     assert counts(result) == [(0, 0, 2)]
 
 
@@ -292,15 +284,15 @@ def test_a_damaged_message_fails_each_submission_until_it_is_removed(target, eng
     target.queue(*URLS)
     [name] = target.ledger.names()
     target.state.write(f"{FOLDER}/{name}", b"{")
-    dry_run = submit(output=folder, dry_run=True)
+    dry_run = notify.submit(output=folder, dry_run=True)
     assert (dry_run.endpoints, dry_run.damaged) == ((), (f"{FOLDER}/{name}",))
     assert target.ledger.names() == [name]
     path = f"{FOLDER}/{name.replace('pending', 'damaged')}"
     for is_dry in (False, True, False):
-        result = submit(output=folder, dry_run=is_dry)
+        result = notify.submit(output=folder, dry_run=is_dry)
         assert (result.damaged, path in result.failures[0]) == ((path,), True)
     target.state.delete(path)
-    assert (submit(output=folder).failures, engine.requests) == ([], [])
+    assert (notify.submit(output=folder).failures, engine.requests) == ([], [])
 
 
 def test_pauses_that_are_a_folder_are_an_error_and_a_link_is_replaced(target, engine, folder, tmp_path):
@@ -340,7 +332,7 @@ def test_an_unavailable_engine_is_not_asked_for_each_host(target, engine, folder
         place = Target(LocalStore(folder / name))
         for host in queued:
             place.queue(f"https://{host}/", host=host)
-    results = submit_hosts([f"https://{host}" for host in hosts], output=folder)
+    results = notify.submit_hosts([f"https://{host}" for host in hosts], output=folder)
     assert [*map(counts, results.values())] == [[(0, 0, 1), (0, 0, 1)], [(0, 0, 1)]]
     # One message with three retries.
     assert len(engine.requests) == 4
@@ -350,7 +342,7 @@ def test_a_dry_run_sends_and_changes_nothing(target, engine, folder):
     target.queue(*URLS)
     target.queue(*URLS, *(f"https://{HOST}/more/{n}" for n in range(9)))
     names = target.ledger.names()
-    [report] = submit(output=folder, dry_run=True).endpoints
+    [report] = notify.submit(output=folder, dry_run=True).endpoints
     assert (report.pending, report.messages, report.accepted) == (15, 2, 0)
     assert report.examples == (*URLS, *URLS[:2])
     assert (engine.requests, target.ledger.names()) == ([], names)
@@ -361,7 +353,7 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
     target = Target(memory)
     target.queue(*URLS)
     with (
-        exclusive_lock(memory, "submission"),
+        stores.exclusive_lock(memory, "submission"),
         pytest.raises(ExportRunningError, match="this one has submitted nothing"),
     ):
         target.send()
@@ -369,12 +361,14 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
 
 
 def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a_zone():
-    report = EndpointReport("ping", "https://a.b/", "c.d", resumes=0.0)
+    report = notify.EndpointReport("ping", "https://a.b/", "c.d", resumes=0.0)
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):
         report.count(search_engines.Outcome(verdict, problem), 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
-    waiting = EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
-    document = json.loads(json.dumps(Submission("public", (report, waiting), 0.5, dropped=1).as_dict()))
+    waiting = notify.EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
+    document = json.loads(
+        json.dumps(notify.Submission("public", (report, waiting), 0.5, dropped=1).as_dict())
+    )
     assert document["endpoints"][1]["resumes"] == "2027-01-15T08:00:00+00:00"
     assert document["failures"] == [
         "https://a.b/ (c.d): bad",
