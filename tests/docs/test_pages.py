@@ -23,21 +23,22 @@ from django_sitemaps09 import (
     NewsSitemap,
     Sitemap,
     StaticViewSitemap,
-    conf,
     exceptions,
     signals,
     urls,
 )
+from django_sitemaps09.conf import KEYS
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.notify import EndpointReport, Submission
-from django_sitemaps09.protocol import robots
 from django_sitemaps09.tools.audit import RULES, AuditReport, Finding
 from django_sitemaps09.tools.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
+from tests.support.internals import protocol
 
 #: The pages whose blocks of Python are run in environments of their own: see `howtos` in tox.ini.
 _NAMES = ("django-cms", "flatpages", "oscar", "translated-models", "wagtail")
+PUBLIC = ("", ".views", ".export", ".export.notify", ".tasks", ".tools.audit", ".tools.suggestions")
 NEIGHBOURS = {f"docs/howto/{page}.md" for page in _NAMES}
 _IN_A_CLONE = "`.ci/run` runs this line in a new clone"
 _MINUTES = "it takes minutes, installs packages or needs servers"
@@ -213,9 +214,6 @@ AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemap
 TOOLS = (".tools.audit", ".tools.suggestions")
 
 
-PUBLIC = ("", ".views", ".export", ".export.notify", ".tasks", ".tools.audit", ".tools.suggestions")
-
-
 @pytest.mark.parametrize(
     ("page", "heading", "expected"),
     [
@@ -255,7 +253,7 @@ def test_every_signal_is_described():
 
 def test_every_setting_and_no_other_one_has_a_heading_with_its_type_and_default():
     headings = re.findall(r"^### `([A-Z0-9_]+): (.+)`$", PAGE["settings"], re.MULTILINE)
-    assert sorted(name for name, _ in headings) == sorted(conf.KEYS)
+    assert sorted(name for name, _ in headings) == sorted(KEYS)
     assert [name for name, rest in headings if not re.fullmatch(".+ = .+", rest)] == []
 
 
@@ -326,7 +324,7 @@ def test_every_deviation_from_contrib_has_a_test():
 
 
 def test_the_block_of_robots_txt_shown_is_the_block_written():
-    assert robots.update(None, ["https://www.example.com/sitemap.xml"]).decode() == ROBOTS
+    assert protocol.robots.update(None, ["https://www.example.com/sitemap.xml"]).decode() == ROBOTS
 
 
 def test_the_commands_of_the_set_up_are_two_lines():

@@ -24,33 +24,21 @@ from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
 from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from django_sitemaps09.protocol import (
-    CHANGEFREQS,
-    INDEX_LIMITS,
-    MAX_BYTES,
-    MAX_LOCATION,
-    MAX_NEWS,
     NAMESPACES,
     SITEMAP_NAMESPACE,
-    URLSET,
-    Base,
-    Batch,
-    ItemError,
-    Limits,
-    Localization,
-    SafeColumn,
-    WriteResult,
     compression,
     extension_text,
     filenames,
-    page_format,
     pages,
-    parse_base,
-    uri,
-    w3c,
-    write_document,
 )
+from django_sitemaps09.protocol.batches import Batch, ItemError, Localization, SafeColumn
 from django_sitemaps09.protocol.compression import compress, compressor
+from django_sitemaps09.protocol.documents import WriteResult, write_document
+from django_sitemaps09.protocol.limits import INDEX_LIMITS, MAX_BYTES, MAX_LOCATION, MAX_NEWS, Limits
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
+from django_sitemaps09.protocol.urls import Base, parse_base, uri
+from django_sitemaps09.protocol.urlset import URLSET, page_format
+from django_sitemaps09.protocol.values import CHANGEFREQS, w3c
 from django_sitemaps09.rows import (
     QuerySource,
     compile_source,
@@ -77,5 +65,5 @@ from django_sitemaps09.tools import checks
 from django_sitemaps09.tools.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported
-from django_sitemaps09.views.live import listing, memo, renewal
+from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing

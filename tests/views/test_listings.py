@@ -14,11 +14,10 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
 from django.test import Client
 
-from django_sitemaps09.views.live import page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
-from tests.support.internals import Limits, ListedPage, Listing, caching, listing, memo, renewal
+from tests.support.internals import Limits, caching, listing, memo, page_responses, renewal
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages, unavailable_cache
@@ -167,7 +166,7 @@ class TestALook:
         write_keys(*range(1, 51))
         pages()
         [name] = listing._kept
-        bounds = tuple(ListedPage(until, 5) for until in (("40",), ("7",), None))
+        bounds = tuple(listing.ListedPage(until, 5) for until in (("40",), ("7",), None))
         monkeypatch.setattr(listing, "time", renewal.time)
         stored = listing._kept[name].listing
         changed = stored._replace(identity=("sqlite", "another collation"), pages=bounds)
@@ -335,8 +334,9 @@ class TestTheCachedValue:
         assert crawl() == of_keys(*range(1, 26))
 
     def test_of_the_most_pages_fits_into_caches_that_bound_values(self):
-        listed = [ListedPage((str(uuid.uuid4()),), 47_500, "2026-01-01T12:00:00Z") for _ in range(49_999)]
-        stored = Listing("xml.gz", ("t.id",), ("sqlite",), 1, "", 1.0, (*listed, ListedPage(None, 1)))
+        page, day = listing.ListedPage, "2026-01-01T12:00:00Z"
+        pages = (*(page((str(uuid.uuid4()),), 47_500, day) for _ in range(49_999)), page(None, 1))
+        stored = listing.Listing("xml.gz", ("t.id",), ("sqlite",), 1, "", 1.0, pages)
         listing.store("name", stored)
         listing._kept.clear()
         assert max(map(len, map(pickle.dumps, cache._cache.values()))) < 1_000_000

@@ -19,12 +19,11 @@ from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import views
 from django_sitemaps09.export import export
-from django_sitemaps09.views.live import page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import write_articles
-from tests.support.internals import memo, protocol
+from tests.support.internals import memo, page_responses, protocol
 from tests.support.native_views import FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage

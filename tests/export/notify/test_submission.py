@@ -21,18 +21,7 @@ from django_sitemaps09.export import notify
 from django_sitemaps09.export.notify import ledger as ledgers, search_engines, submission
 from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.target.plain import DamagedError
-from tests.support.internals import (
-    FOLDER,
-    STATE,
-    Client,
-    Ledger,
-    LocalStore,
-    Manifest,
-    Message,
-    conf,
-    manifest,
-    stores,
-)
+from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, conf, stores
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
 from tests.support.stores import memory, store
@@ -76,9 +65,7 @@ def target(folder, engine, configure):
 
 @pytest.fixture
 def at(monkeypatch):
-    return lambda now: monkeypatch.setattr(
-        "django_sitemaps09.export.notify.submission.time.time", lambda: now
-    )
+    return lambda now: monkeypatch.setattr(time, "time", lambda: now)
 
 
 #: Failures that last after four requests, and what is said of them.
@@ -163,9 +150,7 @@ def test_a_busy_engine_is_asked_again_when_it_wishes(target, engine, status):
 def test_a_clock_that_was_wrong_stops_no_later_submission(target, engine, monkeypatch):
     now = time.time()
     for url, clock in ((URLS[0], now + 1e8), (URLS[1], now)):
-        monkeypatch.setattr(
-            "django_sitemaps09.export.notify.submission.time.time", lambda clock=clock: clock
-        )
+        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
         target.queue(url)
         target.send()
     assert engine.submitted == [*URLS[:2]]
@@ -270,7 +255,9 @@ def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target
 
 def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
     target.queue(*URLS)
-    target.state.write(manifest.ROOT, Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root())
+    target.state.write(
+        stores.manifest.ROOT, Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
+    )
     first, second = notify.submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
     assert (first.target, counts(first)) == (str(folder), [(3, 0, 0)])
     assert (second.target, counts(second)) == (str(folder / "b.example"), [])
@@ -297,7 +284,7 @@ def test_a_damaged_message_fails_each_submission_until_it_is_removed(target, eng
 
 def test_pauses_that_are_a_folder_are_an_error_and_a_link_is_replaced(target, engine, folder, tmp_path):
     target.queue(*URLS)
-    path = folder / STATE / FOLDER / "pauses.json"
+    path = folder / stores.STATE / FOLDER / "pauses.json"
     path.mkdir()
     with pytest.raises(ExportError, match=rf"{path} is a folder\. Remove it\."):
         target.send()
@@ -547,8 +534,8 @@ INVALID = [
 
 @pytest.mark.parametrize("content", [
     b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001,
-    *(manifest.seal(invalid._asdict()) for invalid in INVALID),
-    manifest.seal({**message()._asdict(), "urls": A}),
+    *(stores.manifest.seal(invalid._asdict()) for invalid in INVALID),
+    stores.manifest.seal({**message()._asdict(), "urls": A}),
 ], ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}")  # fmt: skip
 def test_a_damaged_message_is_set_aside(ledger, content):
     queue(ledger, "run-1", message(A), message(B))

@@ -25,11 +25,7 @@ from tests.support.configuration import BASE
 from tests.support.services import serve
 from tests.support.site_files import ALL, HEAD, PAGE, SPACE, sound, write
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.sitemaps09,
-    pytest.mark.urls(__name__),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09, pytest.mark.urls(__name__)]
 
 CORPUS = Path(__file__).parent / "corpus"
 #: Agents whose rules in robots.txt are checked beside those for all.
