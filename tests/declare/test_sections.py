@@ -155,7 +155,7 @@ def test_a_module_that_fails_raises_its_error_again(apps, registering, failing):
 
 def test_a_module_may_ask_for_the_registry_while_it_registers(apps):
     apps.add("shop", PRODUCTS)
-    apps.add("blog", "from django_sitemaps09 import sections\nshared.seen = list(sections.registered())")
+    apps.add("blog", "from django_sitemaps09.declare import sections\nshared.seen = list(sections.registered())")
     assert list(sections.registered()) == apps.shared.seen == ["products"]
 
 
@@ -336,7 +336,8 @@ import sys, django
 from django.conf import settings
 settings.configure(INSTALLED_APPS=["django_sitemaps09", "shop"])
 django.setup()
-from django_sitemaps09 import sections, views, export
+from django_sitemaps09 import views, export
+from django_sitemaps09.declare import sections
 print("shop.sitemaps" in sys.modules)
 sections.registered()
 sections.registered()

@@ -265,7 +265,7 @@ def another_user():
         return
     # That user may be unable to read the checkout, so find now what is otherwise found when it is needed.
     get_commands()
-    for name in ("management.commands.submit_sitemaps", "notify.client"):
+    for name in ("management.commands.submit_sitemaps", "export.notify.client"):
         import_module(f"django_sitemaps09.{name}")
     os.seteuid(OTHER)
     try:
