@@ -155,7 +155,7 @@ def test_a_module_that_fails_raises_its_error_again(apps, registering, failing):
 
 def test_a_module_may_ask_for_the_registry_while_it_registers(apps):
     apps.add("shop", PRODUCTS)
-    apps.add("blog", "from django_sitemaps09.declare import sections\nshared.seen = list(sections.registered())")
+    apps.add("blog", "from django_sitemaps09.declare.sections import *\nshared.seen = list(registered())")
     assert list(sections.registered()) == apps.shared.seen == ["products"]
 
 
