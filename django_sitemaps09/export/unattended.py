@@ -15,10 +15,10 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, strings, surroundings
 from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
-from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.engines.queues import in_worker
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.report import Report, exit_status
+from django_sitemaps09.export.runs import export, export_hosts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09.export.api import run_exports
 from django_sitemaps09.export.engines import available_cores
 from django_sitemaps09.export.options import (
     ExportOptions,
@@ -22,6 +21,7 @@ from django_sitemaps09.export.options import (
 )
 from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
+from django_sitemaps09.export.runs import run_exports
 
 
 class DamagedFile(NamedTuple):

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.publishing.indexes import published_entries
+from django_sitemaps09.export.publishing.index_files import published_entries
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.protocol import excerpt, pluralize, reason_of
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress

@@ -16,7 +16,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.publishing import indexes
+from django_sitemaps09.export.publishing import index_files
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.rendering.plan import Run
@@ -69,7 +69,7 @@ class Publication:
             for name, outcome in outcomes.items()
             if outcome.shrinks or (several and outcome.report.removed)
         }
-        sections = indexes.assign(ordered, shrinking, old.url)
+        sections = index_files.assign(ordered, shrinking, old.url)
         old_pages = old.pages()
         # If a page moves to another index, both indexes list it during the transition.
         shrinking |= {
@@ -78,7 +78,7 @@ class Publication:
             for page in record.pages
             if page.index_number != old_pages.get(page.name, page).index_number
         }
-        transition, documents = indexes.documents(sections, shrinking, old.url)
+        transition, documents = index_files.documents(sections, shrinking, old.url)
         is_foreign = previous.has_foreign_stylesheet
         has_stylesheet = conf.stylesheet and documents and not is_foreign
         stylesheets = {STYLESHEET: protocol.stylesheet()} if has_stylesheet else {}

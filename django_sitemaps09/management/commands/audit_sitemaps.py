@@ -15,12 +15,12 @@ from django.db import DatabaseError
 
 from django_sitemaps09.conf import local_path
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.hosts import write_results
+from django_sitemaps09.management.host_options import write_results
 from django_sitemaps09.management.lines import audit_lines
 from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol import MAX_LOCATION, excerpt, pluralize
 from django_sitemaps09.tools.audit import audit
-from django_sitemaps09.tools.audit.api import RATE, AuditInterrupted, AuditReport, Fetch, parse_baseline
+from django_sitemaps09.tools.audit.audits import RATE, AuditInterrupted, AuditReport, Fetch, parse_baseline
 
 #: Exit status for invalid arguments, as in argparse, and after Ctrl-C, as in shells.
 _USAGE, _INTERRUPTED = 2, 130

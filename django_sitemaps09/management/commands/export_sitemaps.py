@@ -33,7 +33,12 @@ from django_sitemaps09.export.options import ExportOptions, VerifyOptions, docum
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management import lines, streams
-from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
+from django_sitemaps09.management.host_options import (
+    add_host_options,
+    base_urls,
+    has_several,
+    write_results,
+)
 from django_sitemaps09.protocol import pluralize, reason_of
 from django_sitemaps09.rows.hints import has_suggestible
 from django_sitemaps09.tools import urlconf

@@ -9,7 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
-from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
+from django_sitemaps09.management.host_options import (
+    add_host_options,
+    base_urls,
+    has_several,
+    write_results,
+)
 from django_sitemaps09.management.lines import SECONDS, age_lines, status_lines
 from django_sitemaps09.tools.status import status
 

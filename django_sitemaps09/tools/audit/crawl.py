@@ -12,8 +12,8 @@ from typing import NamedTuple
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 from django_sitemaps09.protocol.compression import GZIP_MAGIC
-from django_sitemaps09.tools.audit import documents
-from django_sitemaps09.tools.audit.documents import LINK, DocumentKind, DocumentPart, ReadEntry
+from django_sitemaps09.tools.audit import parsers
+from django_sitemaps09.tools.audit.parsers import LINK, DocumentKind, DocumentPart, ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader, ReportRule, Response, limit_size, peek
 from django_sitemaps09.tools.audit.rules import Findings
 from django_sitemaps09.tools.audit.rules.links import LinkRules
@@ -65,7 +65,7 @@ class Crawl:
         self._reader, self._findings, self._scratch, self._now = reader, findings, scratch, now
         self._url_rules, self._link_rules = url_rules, LinkRules(findings, scratch)
         #: The thread of the parsers. Close it at the end.
-        self.thread, self._lastmods = documents.ParserThread(), Lastmods()
+        self.thread, self._lastmods = parsers.ParserThread(), Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
@@ -133,8 +133,8 @@ class Crawl:
         head, body = peek(response.chunks, len(GZIP_MAGIC))
         is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
-        text = documents.is_text(url, kind)
-        yield from documents.batches(chunks, report, self.thread, text=text)
+        text = parsers.is_text(url, kind)
+        yield from parsers.batches(chunks, report, self.thread, text=text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):

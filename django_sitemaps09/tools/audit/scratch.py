@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from django_sitemaps09.protocol import Base, normalized
-from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.parsers import ReadEntry
 
 # Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
 _CACHE = -32_768

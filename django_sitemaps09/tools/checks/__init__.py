@@ -9,7 +9,11 @@ expressions, or the section cannot be served at all.
 
 from __future__ import annotations
 
-from django_sitemaps09.tools.checks.sections import check_declarations, check_keys, check_sections
+from django_sitemaps09.tools.checks.registered_sections import (
+    check_declarations,
+    check_keys,
+    check_sections,
+)
 from django_sitemaps09.tools.checks.settings import check_deployment, check_settings, check_site
 from django_sitemaps09.tools.checks.url_patterns import check_urls
 

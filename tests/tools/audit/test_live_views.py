@@ -15,7 +15,7 @@ from django_sitemaps09 import StaticViewSitemap, views
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.tools.audit import RULES, Finding, audit, last_report
-from django_sitemaps09.tools.audit.api import FILE, from_dict
+from django_sitemaps09.tools.audit.audits import FILE, from_dict
 from tests.support.configuration import BASE
 from tests.support.internals import STATE
 from tests.support.sections import declare, listing

@@ -17,7 +17,7 @@ from django.conf.locale import LANG_INFO
 from hypothesis import given, strategies as st
 
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.tools.audit import api, audit, crawl, documents, readers, scratch
+from django_sitemaps09.tools.audit import audit, audits, crawl, parsers, readers, scratch
 from django_sitemaps09.tools.audit.rules import Findings, links, robots as robots_rules, urls
 from tests.support.configuration import BASE
 from tests.support.internals import MAX_BYTES, parse_base, protocol
@@ -144,14 +144,14 @@ def test_an_entry_with_many_elements_is_read_in_linear_time_and_without_keeping_
     larger = urlset(url(rest="<i:a/>" * 200_000), root=NAMESPACE)
     assert [*found(tmp_path, {PAGE: larger})[1]] == ["document-limit"]
     assert time.process_time() - started < 5
-    documents._names.cache_clear()
+    parsers._names.cache_clear()
     found(tmp_path, {PAGE: urlset(url(rest="<i:a/>" * 1_000), root=NAMESPACE)})
     # The entries of the page, the index and the other page: only those with few names are kept.
-    assert documents._names.cache_info().currsize == 2
+    assert parsers._names.cache_info().currsize == 2
 
 
 def test_a_document_that_takes_too_long_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "DOCUMENT_SECONDS", -1.0)
+    monkeypatch.setattr(parsers, "DOCUMENT_SECONDS", -1.0)
     assert [*found(tmp_path, {})[1]] == ["document-unreachable"]
 
 
@@ -281,8 +281,8 @@ class OneAnswer:
 
 def read(pieces):
     report = []
-    with closing(documents.ParserThread()) as thread:
-        batches = documents.batches(pieces, lambda rule, *_: report.append(rule), thread, text=False)
+    with closing(parsers.ParserThread()) as thread:
+        batches = parsers.batches(pieces, lambda rule, *_: report.append(rule), thread, text=False)
         return [entry.location for _, entries in batches for entry in entries], report
 
 
@@ -334,7 +334,7 @@ def test_a_robots_txt_can_have_a_content_encoding():
 def test_a_sitemap_can_be_a_query_of_the_home_page():
     with ExitStack() as stack:
         for path, document in (("/?map=1", f"{SILENT}/?map=1"), ("/", None)):
-            assert api.choose_target(f"{SILENT}{path}", None, None, None, stack).document == document
+            assert audits.choose_target(f"{SILENT}{path}", None, None, None, stack).document == document
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(re
     register(shop=listing(range(3), hosts=("shop.example.com",)), words=listing(range(3)))
     base = parse_base(BASE)
     rules = urls.UrlRules(findings := Findings(), base, robots_rules.RobotsRules(base), OneAnswer(b""))
-    rules.check("a", f"{BASE}/{document}", [documents.ReadEntry(1, f"{SHOP}/words/1/")], 0)
+    rules.check("a", f"{BASE}/{document}", [parsers.ReadEntry(1, f"{SHOP}/words/1/")], 0)
     rules.finish([f"{BASE}/{document}"])
     assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
 
@@ -433,7 +433,7 @@ def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(named, pa
     reader = OneAnswer(f"Sitemap: {FILES}/{named}".encode())
     rules = urls.UrlRules(findings := Findings(), None, robots_rules.RobotsRules(parse_base(FILES)), reader)
     for number in range(3):
-        rules.check("a", f"{FILES}/a.xml", [documents.ReadEntry(1, f"{BASE}/{number}/")], number)
+        rules.check("a", f"{FILES}/a.xml", [parsers.ReadEntry(1, f"{BASE}/{number}/")], number)
     rules.finish([f"{FILES}/{name}" for name in ("a.xml", *parents)])
     expected = [("url-host", count)] if count else []
     assert [(finding.rule, finding.count) for finding in findings.result()] == expected

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized
-from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.parsers import ReadEntry
 from django_sitemaps09.tools.audit.rules import Findings
 from django_sitemaps09.tools.audit.rules.robots import origin
 from django_sitemaps09.tools.audit.rules.urls import url_problem

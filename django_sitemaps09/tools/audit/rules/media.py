@@ -21,7 +21,7 @@ from django_sitemaps09.protocol import (
     normalized,
 )
 from django_sitemaps09.protocol.fields import MAX_DURATION
-from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.parsers import ReadEntry
 from django_sitemaps09.tools.audit.readers import ReportRule
 from django_sitemaps09.tools.audit.rules.links import is_country
 from django_sitemaps09.tools.audit.rules.urls import url_problem

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import normalized, uri
-from django_sitemaps09.tools.audit.documents import etree
+from django_sitemaps09.tools.audit.parsers import etree
 from django_sitemaps09.tools.audit.readers import Reader, Response, read_start
 from django_sitemaps09.tools.audit.rules import Findings
 from django_sitemaps09.tools.audit.rules.history import History

@@ -17,7 +17,7 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.routes import resolve_path
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.parsers import ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader
 from django_sitemaps09.tools.audit.rules import Findings
 from django_sitemaps09.tools.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from django_sitemaps09.protocol import CHANGEFREQS
-from django_sitemaps09.tools.audit.documents import ReadEntry
+from django_sitemaps09.tools.audit.parsers import ReadEntry
 from django_sitemaps09.tools.audit.readers import ReportRule
 
 # The forms that both the W3C note and the XSD allow.

@@ -27,7 +27,7 @@ from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import LocalStore, manifest, published
-from django_sitemaps09.tools.audit import documents, readers
+from django_sitemaps09.tools.audit import parsers, readers
 from django_sitemaps09.tools.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.tools.audit.readers import ClientReader, HttpReader, Reader, StoreReader
 from django_sitemaps09.tools.audit.rules import (
@@ -197,7 +197,7 @@ def _check(
     url: str | None, directory: Path | str | None, fetch: Fetch, rate: float, user_agent: str | None
 ) -> None:
     """Raise `AuditError` for missing libraries and invalid arguments."""
-    libraries = {"lxml": documents.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
+    libraries = {"lxml": parsers.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
     if missing := [name for name, library in libraries.items() if library is None]:
         install = 'Install the extra `audit`: pip install "django-sitemaps09[audit]".'
         raise AuditError(f"An audit needs {', '.join(missing)}. {install}")
