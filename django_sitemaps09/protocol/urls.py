@@ -253,9 +253,6 @@ def _authority_problem(authority: str) -> str:
 def _idna(name: str) -> str:
     if name.isascii():
         host = name.lower()
-    elif not name.isprintable():
-        # IDNA leaves out a soft hyphen, for example.
-        raise ValueError("its name contains an invisible character")
     elif len(name) > _MAX_NOT_NORMALIZED:
         raise ValueError("its name is too long")
     else:

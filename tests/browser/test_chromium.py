@@ -281,7 +281,7 @@ def many(folder, register, configure):
     register(**sections)
 
 
-@pytest.mark.parametrize(("admin", "width"), [(True, 390), (False, 1280)], ids=["admin", "plain"])
+@pytest.mark.parametrize(("admin", "width"), [(True, 390), (False, 390), (False, 1280)])
 @pytest.mark.usefixtures("many")
 def test_300_sections_are_readable_and_accessible(browser, axe, width, *, admin):
     root = "/admin/sitemaps/" if admin else "/sitemaps/"

@@ -28,7 +28,7 @@ from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, StaticViewS
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
 from tests.support.checking import MINE, PRODUCTS, apps, ids, registry
-from tests.support.internals import check_sections, sections
+from tests.support.internals import checks as own_checks, sections
 from tests.support.processes import ROOT, ended, started
 from tests.support.sections import declare
 
@@ -375,7 +375,7 @@ def test_checks_import_only_what_is_served_or_exported(apps, settings, keys, pat
     """An old module that is no longer imported must not stop `migrate`."""
     apps.add("shop", STALE)
     settings.SITEMAPS09, settings.ROOT_URLCONF = keys, tuple(patterns)
-    found = [message.id for message in check_sections()], apps.shared.runs
+    found = [message.id for message in own_checks.check_sections()], apps.shared.runs
     assert found == ((["sitemaps09.E005"], ["shop"]) if asked else ([], []))
 
 
@@ -383,16 +383,16 @@ def test_checks_see_what_is_registered_already(apps, settings):
     apps.add("shop", STALE)
     settings.ROOT_URLCONF = tuple(INDEX)
     register("mine", declare(StaticViewSitemap, priority=7))
-    assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
+    assert [message.id for message in own_checks.check_sections()] == ["sitemaps09.W012"]
     assert apps.shared.runs == []
 
 
 def test_the_command_that_exports_the_registered_sections_checks_them(apps, settings, folder, monkeypatch):
     # Django's own checks need apps that this project does not have.
-    monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
+    monkeypatch.setattr(checks.registry.registry, "registered_checks", {own_checks.check_sections})
     apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
     settings.ROOT_URLCONF = tuple(INDEX)
-    assert check_sections() == []
+    assert own_checks.check_sections() == []
     with pytest.raises(SystemCheckError, match=r"sitemaps09\.E021"):
         call_command("export_sitemaps", output=str(folder), skip_checks=False)
 
@@ -413,7 +413,7 @@ MUTE = "from django.core.exceptions import *\nclass Mute({}):\n    __str__ = Non
 def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(apps, settings, text, path):
     apps.add("shop", text)
     settings.SITEMAPS09 = {"SITEMAPS": path}
-    [message] = check_sections()
+    [message] = own_checks.check_sections()
     file = apps.folder / "shop" / "sitemaps.py"
     line = len(file.read_text().splitlines())
     assert (message.id, f"{file}, line {line}: " in message.msg) == ("sitemaps09.E005", True)

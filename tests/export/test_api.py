@@ -158,6 +158,14 @@ def test_sections_as_arguments_come_in_the_order_of_the_declarations_and_once(fo
     assert paths(folder) == [*numbers(2), *numbers(1), *numbers(4), *numbers(1)]
 
 
+def test_an_export_of_no_sections_changes_no_file(folder):
+    export(output=folder, sitemaps={"a": Numbers(1)})
+    before = touched(folder)
+    with pytest.raises(ExportError, match="no section to export"):
+        export(output=folder, sitemaps={})
+    assert touched(folder) == before
+
+
 def test_sections_as_arguments_keep_the_entries_of_others_whose_files_are_there(folder):
     urls = [f"{BASE}/sitemap-b-7.xml", f"{BASE}/sitemap-b-8.xml", "https://cdn.example.net/sitemap-b-7.xml"]
     entries = [f"<sitemap><loc>{url}</loc><lastmod>2026-01-01</lastmod></sitemap>\n" for url in urls]

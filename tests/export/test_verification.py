@@ -20,16 +20,7 @@ from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import promoting
-from tests.support.internals import (
-    BACKUP,
-    ROOT,
-    STATE,
-    LocalStore,
-    compress,
-    compression,
-    exclusive_lock,
-    protocol,
-)
+from tests.support.internals import BACKUP, ROOT, STATE, LocalStore, compression, exclusive_lock, protocol
 from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
 from tests.support.memory import traced
@@ -118,9 +109,9 @@ def test_an_intact_export_may_have_other_files_and_is_verified_beside_an_export_
     (PAGES[1], lambda path: path.write_bytes((path.parent / PAGES[0]).read_bytes())),
     (PAGES[1], lambda path: path.unlink() or path.symlink_to(PAGES[0])), ("sitemap-numbers-1.xml.gz", flip),
     *((PAGES[1], lambda path, more=more: path.write_bytes(path.read_bytes() + more))
-      for more in (b"x", compress(b""), bytes(2_000_000))),
+      for more in (b"x", compression.compress(b""), bytes(2_000_000))),
     (PAGES[1], lambda path: path.write_bytes(gzip.decompress(path.read_bytes()))),
-    ("sitemap.xml", lambda path: path.write_bytes(compress(path.read_bytes()))),
+    ("sitemap.xml", lambda path: path.write_bytes(compression.compress(path.read_bytes()))),
     *(("sitemap.xml", lambda path, end=end: path.write_bytes(path.read_bytes()[:end])) for end in (-1, 0)),
 ], ids=range(18))  # fmt: skip
 def test_a_damaged_file_is_found_and_repaired_alone(public, name, damage, django_assert_num_queries):
@@ -349,7 +340,7 @@ def test_objects_on_s3_that_are_overwritten_or_deleted_are_repaired(bucket):
 
 NAME, PLAIN = "sitemap-a-1.xml.gz", "sitemap-a-1.xml"
 CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
-WHOLE = compress(CONTENT)
+WHOLE = compression.compress(CONTENT)
 
 
 def expected(content=CONTENT, name=NAME, urls=9):

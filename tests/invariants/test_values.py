@@ -9,8 +9,6 @@ from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
 from django.db.models import DateTimeField, F, Value
 from django.utils.functional import lazy
 from django.utils.html import escape, format_html
@@ -26,7 +24,7 @@ from tests.support.factories import ArticleFactory
 from tests.support.internals import NAMESPACES
 from tests.support.published import unpacked
 from tests.support.sections import declare, listing
-from tests.support.sources import UTC, compiled as source_of, in_language, rendered, through_get_urls
+from tests.support.sources import UTC, in_language, through_get_urls
 from tests.support.ways import WAYS, Entry
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
@@ -415,18 +413,6 @@ def test_no_marked_text_becomes_markup(way, text, written):
     title = News(mark_safe(text), "en", NOW, mark_safe(text))  # noqa: S308
     found, errors = EACH_WAY[way](listing([1], news=lambda self, item: title))
     assert (lines(found[0])[-1], errors) == (f"news:title={written}", [])
-
-
-@pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])
-@pytest.mark.parametrize(
-    "name", ["location", "lastmod", "changefreq", "priority", "images", "get_languages_for_item"]
-)
-def test_an_error_that_affects_several_items_is_raised(name, error):
-    def fail(self, item):
-        raise error
-
-    with pytest.raises(error):
-        rendered(source_of(listing([1], **{name: fail}, i18n=name == "get_languages_for_item")))
 
 
 def test_of_too_many_images_the_first_ones_are_written_and_an_item_is_named_once():

@@ -44,13 +44,12 @@ def run(folder, redirection, *arguments, stdout=subprocess.DEVNULL):
     return done.returncode, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("redirection", "arguments", "status", "words"), [
     pytest.param(">/dev/full", "", 0, FULL, marks=needs_full),
-    pytest.param(">/dev/full", "--format json", 0, FULL, marks=needs_full),
-    pytest.param(">/dev/full", "--verbosity 2", 0, FULL, marks=needs_full),
-    pytest.param(">/dev/full 2>/dev/full", "--remove absent", 1, "", marks=needs_full),
-    (">&-", "", 0, ""), (">&- 2>&-", "", 0, ""),
+    pytest.param(">/dev/full", "--format json", 0, FULL, marks=[needs_full, pytest.mark.slow]),
+    pytest.param(">/dev/full", "--verbosity 2", 0, FULL, marks=[needs_full, pytest.mark.slow]),
+    pytest.param(">/dev/full 2>/dev/full", "--remove absent", 1, "", marks=[needs_full, pytest.mark.slow]),
+    (">&-", "", 0, ""), pytest.param(">&- 2>&-", "", 0, "", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_a_stream_that_fails_changes_no_file_and_no_status(tmp_path, redirection, arguments, status, words):
     found, errors = run(tmp_path, redirection, *arguments.split())

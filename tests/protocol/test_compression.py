@@ -15,7 +15,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.protocol.compression import TrailingDataError, decompress, decompress_whole, gunzip
 from tests.support.configuration import BASE
 from tests.support.exports import GZIP_HEADER
-from tests.support.internals import MAX_BYTES, compress, compression, compressor
+from tests.support.internals import MAX_BYTES, compression
 from tests.support.sections import Numbers, declare
 from tests.support.services import missing
 
@@ -23,7 +23,7 @@ LEVELS = range(1, 10)
 #: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
 SHORT = TEXT[:5_000]
-# The section that the setting SITEMAPS names. Its pages do not compress well.
+# The section that the setting SITEMAPS names. Its pages do not compression.compress well.
 SECTIONS = {"numbers": declare(Numbers, location=lambda self, item: f"/numbers/{item}/{item**3}/")(5_000)}
 
 
@@ -49,20 +49,22 @@ def unpacked(data):
 @pytest.mark.parametrize("level", [None, *LEVELS])
 def test_a_gzip_file_is_one_member_without_a_name_or_a_time(codec, level):
     for data in (b"", b"x", TEXT):
-        assert unpacked(compress(data, level)) == data
+        assert unpacked(compression.compress(data, level)) == data
     # With a level, it is that of zlib, whatever is installed.
     stream = zlib.compressobj(6 if level is None else level, zlib.DEFLATED, 31)
-    is_of_zlib = compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
+    is_of_zlib = compression.compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
     assert is_of_zlib == (codec == "zlib" or level is not None)
-    assert is_of_zlib or compress(TEXT) not in [compress(TEXT, other) for other in LEVELS]
+    assert is_of_zlib or compression.compress(TEXT) not in [
+        compression.compress(TEXT, other) for other in LEVELS
+    ]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chunks=st.lists(st.binary(max_size=2_000)), level=st.sampled_from([None, 1, 6, 9]))
 def test_a_gzip_file_holds_the_same_however_it_comes_in_chunks(codec, chunks, level):
-    stream = compressor(level)
+    stream = compression.compressor(level)
     data = b"".join([*map(stream.compress, chunks), stream.flush()])
-    assert unpacked(data) == unpacked(compress(b"".join(chunks), level)) == b"".join(chunks)
+    assert unpacked(data) == unpacked(compression.compress(b"".join(chunks), level)) == b"".join(chunks)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 100, compression._CHUNK])
@@ -74,12 +76,12 @@ class TestReadingAFile:
     @pytest.mark.parametrize("more", [-1, 0, 1])
     def test_ends_one_byte_after_the_limit(self, more):
         most = len(SHORT) + more
-        for content in (SHORT, compress(SHORT)):
+        for content in (SHORT, compression.compress(SHORT)):
             assert b"".join(decompress(BytesIO(content), most)) == SHORT[: most + 1]
-        assert decompress_whole(compress(SHORT), most) == (None if more < 0 else SHORT)
+        assert decompress_whole(compression.compress(SHORT), most) == (None if more < 0 else SHORT)
 
     def test_that_is_damaged_is_an_error(self):
-        packed = compress(SHORT)
+        packed = compression.compress(SHORT)
         for content, error in {packed[:-3]: EOFError, packed[:40] + b"x" * 40: zlib.error}.items():
             assert decompress_whole(content, MAX_BYTES) is None
             with pytest.raises(error):
@@ -91,7 +93,7 @@ class TestReadingAFile:
         assert b"".join(pieces) == SHORT
 
     def test_can_have_several_members_only_if_they_are_allowed(self):
-        packed, text = compress(SHORT), b"<!-- cached -->"
+        packed, text = compression.compress(SHORT), b"<!-- cached -->"
         assert b"".join(gunzip([packed + packed], MAX_BYTES, members=True)) == SHORT + SHORT
         for chunks in ([packed, packed], [packed, text], [packed + text]):
             with pytest.raises(TrailingDataError, match="data after the end") as caught:
@@ -119,7 +121,7 @@ def test_what_is_served_and_exported_holds_the_same_bytes_with_any_codec(codec, 
         response = Client().get(f"/{name}.gz")
     data = (tmp_path / "public" / f"{name}.gz").read_bytes()
     assert unpacked(data) == unpacked(response.content) == plain
-    assert response.content == compress(plain, level)
+    assert response.content == compression.compress(plain, level)
     [file] = report.sections[0].files
     assert (file.digest, file.bytes, file.size) == (sha256(plain).hexdigest(), len(plain), len(data))
     # A file that is not written has a digest, too.

@@ -469,9 +469,6 @@ def test_without_limits_there_is_no_cut_and_behind_a_cut_no_batch_is_requested()
 
 
 def test_errors_of_the_batches_are_handed_on():
-    errors = [
-        ItemError("1", "location", "is bad"),
-        ItemError("2", "priority", "is bad too"),
-    ]
+    errors = [ItemError("1", "location", "is bad"), ItemError("2", "priority", "is bad too")]
     batches = [single([], [], errors=errors[:1]), single([2], ["a"], errors=errors[1:])]
     assert write(batches)[1].errors == tuple(errors)

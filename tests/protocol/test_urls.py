@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from stringprep import in_table_b1
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
@@ -95,7 +96,7 @@ REASONS = {
         *("https://example.com:", "https://https://example.com", "https://http", "https://HTTPS:80"),
         *("https://www.example.comhttps://www.example.com", "https://https:"),
         *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
-        *("https://example.com\u3000", "https://exam\xadple.com", "https://-\xad", "https://a\u200bb.com"),
+        "https://example.com\u3000",
     ],
 )  # fmt: skip
 def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url):
@@ -123,7 +124,8 @@ def test_every_base_that_is_accepted_reads_as_itself_and_is_a_uri_but_for_its_sl
     assert all(base.domain.removesuffix(".").split("."))
     parts = urlsplit(f"{base}/path")
     assert (parts.scheme, parts.netloc, parts.path) == (*base, "/path")
-    assert url.isprintable()
+    # IDNA leaves out what is in the table B.1, such as a soft hyphen.
+    assert all(each.isprintable() or in_table_b1(each) for each in url)
     assert uri(url) == f"{base}/"
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
+from django.db import DatabaseError
 from django.db.models import Case, F, Value, When
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -246,6 +247,16 @@ def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
         ("1/4 (None)", "location"), ("1/5 (None)", "lastmod"), ("1/5 (None)", "changefreq"),
         ("1/5 (None)", "priority"), ("1/6 (None)", "alternates"), ("1/7 (None)", "alternates"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", ["location", "lastmod", "changefreq", "images", "get_languages_for_item"])
+def test_an_error_that_affects_several_items_is_raised(name, error):
+    def fail(self, item):
+        raise error
+
+    with pytest.raises(error):
+        rendered(compiled(listing([1], **{name: fail}, i18n=name == "get_languages_for_item")))
 
 
 def test_an_entry_keeps_its_key_when_its_page_is_read_from_the_middle():

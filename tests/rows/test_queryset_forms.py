@@ -37,7 +37,7 @@ from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, no_cursor
 from tests.support.internals import (
     Page,
     QuerySource,
-    check_declarations,
+    checks,
     count_rows,
     fill,
     in_total_order,
@@ -348,11 +348,11 @@ def test_a_declaration_that_cannot_be_read_is_refused_with_the_way_out(name, she
 
 def test_checks_refuse_what_extra_selects_and_survive_its_conditions(shelf):
     selecting = section(shelf.extra(select={"up": "tests_article.day"}), lastmod=F("up"))
-    assert "sitemaps09.E034" in [found.id for found in check_declarations([selecting])]
+    assert "sitemaps09.E034" in [found.id for found in checks.check_declarations([selecting])]
     # Django cannot group by the text of a condition, and so cannot list these rows.
     rows = commented(shelf).filter(n__gte=2) | shelf.extra(where=["tests_article.id > 0"])
     declared = declare(queryset=rows.distinct(), lastmod=NEWEST)
-    assert [each.id for each in check_declarations([declared]) if each.id != "sitemaps09.E033"] == []
+    assert [each.id for each in checks.check_declarations([declared]) if each.id != "sitemaps09.E033"] == []
 
 
 #: Conditions whose rows MariaDB cannot count. It can list all but those of the last one.

@@ -33,6 +33,7 @@ FORMS = {
 }  # fmt: skip
 #: A window function uses all rows for each page.
 WINDOWLESS = [name for name in FORMS if name != "a window"]
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in FORMS if name != "plain"]
 BY_CATEGORY = Window(RowNumber(), partition_by=F("category"), order_by="pk")
 
 
@@ -89,8 +90,7 @@ def steps_to_read(name, count, limit):
     return found[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", ["plain", *OTHERS])
 def test_twice_the_rows_are_twice_the_steps_on_pages_of_one_size_and_on_a_page_of_twice_the_size(name):
     for limit in [100, 10_000] if name in WINDOWLESS else [10_000]:
         once = steps_to_read(name, 400, limit)

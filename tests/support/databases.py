@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from tests.support.services import is_required, missing, must_be_marked
+from tests.support.services import REQUIRED, missing, must_be_marked
 
 #: Aliases of `DATABASES` in `tests.settings`, whether the servers respond or not.
 ALIASES = ("default", "postgresql", "mariadb")
@@ -29,7 +29,7 @@ def parameter(alias, *, transaction=False):
     mark = pytest.mark.django_db(databases=[alias], transaction=transaction)
     if alias not in settings.DATABASES:
         # A mark costs less than `require`, for thousands of tests.
-        mark = pytest.mark.services if is_required() else pytest.mark.skip(ABSENT.format(alias))
+        mark = pytest.mark.services if REQUIRED else pytest.mark.skip(ABSENT.format(alias))
     return pytest.param(alias, marks=[mark], id="sqlite" if alias == "default" else alias)
 
 

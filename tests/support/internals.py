@@ -14,7 +14,6 @@ from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.hook_values import lastmod_text
 from django_sitemaps09.export import engines, host
 from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.notify.client import Client, Connections
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.export.publishing import changes, publication
@@ -32,7 +31,6 @@ from django_sitemaps09.protocol import (
     pages,
 )
 from django_sitemaps09.protocol.batches import Batch, ItemError, Localization, SafeColumn
-from django_sitemaps09.protocol.compression import compress, compressor
 from django_sitemaps09.protocol.documents import WriteResult, write_document
 from django_sitemaps09.protocol.limits import INDEX_LIMITS, MAX_BYTES, MAX_LOCATION, MAX_NEWS, Limits
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
@@ -62,7 +60,6 @@ from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS
 from django_sitemaps09.target.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.tools import checks
-from django_sitemaps09.tools.checks import check_declarations, check_sections, check_settings
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported
 from django_sitemaps09.views.live import listing, memo, page_responses, renewal

@@ -22,6 +22,7 @@ from django.db import connections
 from django.test import override_settings
 
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
+REQUIRED = os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1"
 #: Whether the running test is marked `services`. All tests that can be skipped here must be marked.
 expected = False
 
@@ -50,13 +51,9 @@ def require_packages(*names):
 def missing(reason):
     """Skip the test, which must be marked `services`; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     must_be_marked()
-    if is_required():
+    if REQUIRED:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
-
-
-def is_required():
-    return os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1"
 
 
 @pytest.fixture

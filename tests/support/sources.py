@@ -139,11 +139,6 @@ TEXTS = ("a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNI
 LETTERS = ("a", "B", "A", "b", "Ä", "é")
 
 
-def make_categories(using, numbers):
-    for n in (1, 2, 3):
-        Category.objects.using(using).get_or_create(pk=n, defaults={"slug": str(n)})
-
-
 def article_of(number):
     return {"pk": 3 * number + 1, "slug": f"s{number}", "updated": NOON + timedelta(hours=number)}
 
@@ -174,7 +169,12 @@ KINDS = {
     "text without case": Kind(Name, "pk", lambda n: {"name": f"{LETTERS[n % 6]}{n}"}),
     "composite": Kind(Seat, "pk", lambda n: {"row": ("a", "B", "c d")[n % 3], "number": n}),
     "composite with a relation": Kind(
-        Ticket, "pk", lambda n: {"category_id": n % 3 + 1, "number": n}, make_categories
+        Ticket,
+        "pk",
+        lambda n: {"category_id": n % 3 + 1, "number": n},
+        lambda using, numbers: Category.objects.using(using).bulk_create(
+            [Category(pk=n, slug=str(n)) for n in (1, 2, 3)], ignore_conflicts=True
+        ),
     ),
     "parent link": Kind(Child, "pk", lambda n: {"pk": n + 1, "name": str(n)}),
     "unique text": Kind(Reading, "serial", reading_of),

@@ -25,7 +25,7 @@ from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.factories import ArticleFactory, SiteFactory
-from tests.support.internals import Fingerprint, Page, QuerySource, caching, compress, conf, memo
+from tests.support.internals import Fingerprint, Page, QuerySource, caching, compression, conf, memo
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
@@ -449,7 +449,7 @@ class TestAKeptPage:
             caches["pages"].set(name, damaged[damage])
         else:
             forged = {"not-gzip": b"no gzip" * 20, "digest": content}
-            content = forged[damage] if damage in forged else compress(bytes(200_000_000))
+            content = forged[damage] if damage in forged else compression.compress(bytes(200_000_000))
             caching.set_bytes(kept_pages._live_cache, name, content, 60, etag, rendered_at)
         if damage == "digest":
             caches["pages"].set(name, ("0" * 32, *caches["pages"].get(name)[1:]))

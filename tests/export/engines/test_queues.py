@@ -13,7 +13,7 @@ from tests.export.engines.fake_queue import ENGINE, PAGE, PAGES, Hooked, everywh
 from tests.models import Article
 from tests.support import published
 from tests.support.articles import write_keys
-from tests.support.internals import CLAIM, REPLY, queues, sink
+from tests.support.internals import messages, queues, sink
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
 HOSTS = ("https://a.example", "https://b.example")
@@ -157,7 +157,7 @@ class TestMessages:
 
         def page(item):
             queue.now += 10
-            if taken[-1] is None or queue.folder(taken[-1]).has(REPLY):
+            if taken[-1] is None or queue.folder(taken[-1]).has(messages.REPLY):
                 taken.append(queue.take())
             assert len(queue.sent) - queue.taken <= 2 * workers
 
@@ -195,7 +195,7 @@ class TestMessages:
             if is_working and report.failure:
                 before = queue.folder(0).names() or set()
                 queue.work(*range(4))
-                claims = {f"{queue.folder(number).token}{CLAIM}" for number in range(4)}
+                claims = {f"{queue.folder(number).token}{messages.CLAIM}" for number in range(4)}
                 assert (queue.folder(0).names() or set()) - before == claims
 
         Hooked.hook = staticmethod(fail)

@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tests.support.internals import LocalStore, compressor, sink
+from tests.support.internals import LocalStore, compression, sink
 from tests.support.processes import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
@@ -98,8 +98,8 @@ small_chunks = pytest.fixture(lambda monkeypatch: monkeypatch.setattr(sink, "_CH
 def test_a_published_page_is_staged_again_if_its_bytes_are_others(tmp_path_factory, parts, other, gz):
     other = parts if other is None else other
     new, place = (placed(tmp_path_factory.mktemp("sink")) for _ in range(2))
-    stream = mock.Mock(wraps=compressor(6))
-    first, expected = written(new, compressor(6) if gz else None, parts)
+    stream = mock.Mock(wraps=compression.compressor(6))
+    first, expected = written(new, compression.compressor(6) if gz else None, parts)
     out, found = written(place, stream if gz else None, parts, digest(other))
     assert found == expected == digest(parts)
     assert (first.unchanged, out.unchanged) == (False, b"".join(parts) == b"".join(other))
@@ -116,8 +116,8 @@ def test_a_published_page_is_staged_again_if_its_bytes_are_others(tmp_path_facto
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("known", KNOWN, ids=["new", "published"])
 def test_a_dry_run_measures_and_hashes_a_page_without_a_file(place, known):
-    out, found = written(None, compressor(6), DATA, known)
-    wanted, expected = written(place, compressor(6), DATA)
+    out, found = written(None, compression.compressor(6), DATA, known)
+    wanted, expected = written(place, compression.compressor(6), DATA)
     assert (out.size, out.unchanged, found) == (wanted.size, False, expected)
 
 
@@ -125,7 +125,7 @@ def test_a_writer_that_fails_leaves_no_thread_and_no_open_or_staged_file(place):
     descriptors = Path("/proc/self/fd")
     before = len([*descriptors.iterdir()]) if descriptors.exists() else 0
     for known in (*KNOWN, digest(DATA)):
-        with suppress(ZeroDivisionError), sink.Sink(place, compressor(6), known) as out:
+        with suppress(ZeroDivisionError), sink.Sink(place, compression.compressor(6), known) as out:
             out.write(DATA[0])
             raise ZeroDivisionError
     assert (place.path.exists(), threads()) == (False, [])
@@ -138,7 +138,7 @@ class TestADiskThatIsFull:
     def test_is_reported_with_the_file(self, known):
         full = open("/dev/full", "wb", buffering=0)  # noqa: PTH123, SIM115
         with pytest.raises(OSError, match=r"No space left.*/dev/full"):
-            written(lambda: full, compressor(6), DATA, known)
+            written(lambda: full, compression.compressor(6), DATA, known)
 
     def test_in_the_folder_of_temporary_files_is_reported_too(self, place, monkeypatch):
         temporary = sink.TemporaryFile
@@ -152,7 +152,7 @@ class TestADiskThatIsFull:
 
         monkeypatch.setattr(sink, "TemporaryFile", tiny)
         with pytest.raises(OSError, match=rf"No space left.*{gettempdir()}"):
-            written(place, compressor(6), DATA, digest(DATA))
+            written(place, compression.compressor(6), DATA, digest(DATA))
         assert not place.path.exists()
 
 

@@ -128,7 +128,6 @@ def test_no_more_documents_than_the_limit_are_read(tmp_path, monkeypatch):
     assert ([*findings], report.documents) == (["document-limit"], 2)
 
 
-@pytest.mark.slow
 def test_reading_ends_soon_after_the_limit_of_urls(tmp_path):
     report, findings = found(tmp_path, {PAGE: urlset("<url/>" * 500_000)})
     assert 50_000 < report.urls < 65_000

@@ -561,8 +561,9 @@ class TestManySections:
         assert len(queries) <= 50
         return found
 
-    def test_need_few_queries_for_a_url(self, publish):
+    def test_need_few_queries_for_a_url(self, publish, monkeypatch):
         """A filter over a multi-valued relation is read through the keys of its rows."""
+        monkeypatch.setattr("django_sitemaps09.tools.inspector.rows._MAX_CHECKED", 30)
         parts = {}
         for number in range(100):
             tag = Tag.objects.create(name=f"t{number}")
