@@ -128,7 +128,7 @@ VALUES = [
     ("images", lambda: [Image("/a", license="https://e.org/ä")],
      ["image:loc=@/a", "image:license=https://e.org/%C3%A4"], ""),
     *(("images", lambda url=url: [Image(url)], [], "images: ")
-     for url in ("ftp://a/b", "data:image/png;AA==", "http://")),
+     for url in ("ftp://a/b", "data:image/png;AA==", "http://", " /a.png", "/a.png ")),
     ("videos", lambda: video(content_loc="", player_loc="/p"), [*VIDEO_LINES, "video:player_loc=@/p"], ""),
     ("videos", lambda: video(content_loc="/v", player_loc=""), [*VIDEO_LINES, "video:content_loc=@/v"], ""),
     ("videos", lambda: video(player_loc="//p.example/"),
