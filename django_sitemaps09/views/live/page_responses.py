@@ -251,7 +251,7 @@ def _log(subject: str, page: Page, source: Source, document: WriteResult) -> Non
     if document.cut is not None:
         level, advice = logging.ERROR, "Set a lower `limit`"
         if is_ranged:
-            level, advice = logging.WARNING, "The next index divides the page"
+            level, advice = logging.WARNING, "A later index divides the page"
         if is_ranged and page.number:
             # Anybody can request number 1, and no index lists it if it is too full.
             level, advice = logging.DEBUG, "Indexes list its rows on several pages"
