@@ -112,7 +112,7 @@ class PublishedExport(NamedTuple):
 
 
 class KeyOrder(Protocol):
-    """What a source of rows says of its key, see `QuerySource`."""
+    """The key of a section, and the order of its values, such as a `QuerySource` knows them."""
 
     @property
     def key_identity(self) -> tuple[str, ...] | None: ...

@@ -23,7 +23,7 @@ LEVELS = range(1, 10)
 #: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
 SHORT = TEXT[:5_000]
-# The section that the setting SITEMAPS names. Its pages do not compression.compress well.
+# The section that the setting SITEMAPS names. Its pages do not compress well.
 SECTIONS = {"numbers": declare(Numbers, location=lambda self, item: f"/numbers/{item}/{item**3}/")(5_000)}
 
 

@@ -250,7 +250,9 @@ def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
 
 
 @pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])
-@pytest.mark.parametrize("name", ["location", "lastmod", "changefreq", "images", "get_languages_for_item"])
+@pytest.mark.parametrize(
+    "name", ["location", "lastmod", "changefreq", "priority", "images", "get_languages_for_item"]
+)
 def test_an_error_that_affects_several_items_is_raised(name, error):
     def fail(self, item):
         raise error
