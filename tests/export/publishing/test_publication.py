@@ -170,7 +170,7 @@ def test_a_pipe_or_a_huge_file_as_robots_txt_or_index_is_not_read(folder, tmp_pa
     assert f"{robots} {reason}" in report.failures[0]
 
 
-@pytest.mark.sitemaps09(MAX_URLS=2)
+@pytest.mark.sitemaps09(MAX_URLS=2, KEEP_REMOVED=timedelta(0))
 def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_index(folder, monkeypatch):
     steps = []
     fsync, replace = os.fsync, Path.replace
@@ -213,6 +213,10 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
     ]
     # At the end, the folder of the run is moved and then removed.
     assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
+    run(folder, a=1, b=1)
+    # The next run deletes `a-2`. That is on disk before the journal, which names it, is deleted.
+    run(folder, a=1, b=1)
+    assert steps[-8:-4] == [MANIFEST, own, public, own]
 
 
 NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
