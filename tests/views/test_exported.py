@@ -62,6 +62,11 @@ class TestLivePagesOfAnExport:
         assert [slug for name in (first, second, *others) for slug in live(name)] == of_keys(*range(8, 46))
         assert page(4) == []
 
+    def test_are_listed_by_a_number_if_one_has_all_rows(self):
+        write_keys(1)
+        export()
+        assert live() == [NUMBER(1)]
+
     def test_are_its_pages_after_a_split_until_its_files_are_removed(
         self, folder, clock, configure, client_chooses_host
     ):

@@ -218,8 +218,9 @@ class TestThePages:
             ),
         ):
             assert text in page(client, f"{root}url/{path}").text
-        assert re.search(r">\s*Exported\s*<", client.get(f"{root}url/?url=/articles/s3/").text)
-        links = [found["href"] for found in page(client, f"{root}url/?url=/articles/s3/").attributes("a")]
+        read = page(client, f"{root}url/?url=/articles/s3/")
+        assert re.search(r"Exported\s*Now\s*lastmod\s*(2026\S+)\s*\1\s*changefreq", read.text)
+        links = [found["href"] for found in read.attributes("a")]
         assert "https://www.example.com/sitemap-articles-1.xml.gz" in links
 
     @pytest.mark.parametrize(
