@@ -22,8 +22,16 @@ from django_sitemaps09.declare.expressions import (
     location_in,
 )
 from django_sitemaps09.declare.location_templates import LocationTemplate
-from django_sitemaps09.orm import internals, traits
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm import internals
+from django_sitemaps09.orm.facts import (
+    divides_groups,
+    facts,
+    has_raw_sql,
+    is_volatile,
+    is_window_function,
+    key_names,
+    repeats_rows,
+)
 from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.orm.reading import UNREADABLE, pin_database
 
@@ -98,7 +106,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
     # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
     if own.has_instances:
-        is_divided = own.is_grouped and traits.divides_groups(query)
+        is_divided = own.is_grouped and divides_groups(query)
     else:
         is_divided = not own.is_grouped and own.order_repeats_rows
     if query.distinct and is_divided:
@@ -209,7 +217,7 @@ def annotate(sitemap: object, items: Any) -> Any:
     is_grouped_here = not own.is_grouped and facts(rows).is_grouped
     if is_grouped_here and own.can_reorder and own.order_repeats_rows:
         # Django would also group by the columns of the order.
-        rows = rows.order_by(*traits.key_names(items.model))
+        rows = rows.order_by(*key_names(items.model))
     return rows
 
 
@@ -233,7 +241,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
         query = add_columns(all_rows, expressions).query
     except FieldError:
         return items
-    if any(traits.is_window_function(query.annotations[name]) for name in expressions):
+    if any(is_window_function(query.annotations[name]) for name in expressions):
         return items
     can_annotate = not own.is_fetched and can_select(items.query, expressions)
     return items if can_annotate else all_rows
@@ -254,10 +262,10 @@ def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
     adds_joins = len(plain_query.alias_map) > 1
     return not (
         plain_query.group_by is not None
-        or traits.repeats_rows(plain_query)
-        or any(map(traits.is_window_function, annotations))
-        or any(map(traits.is_volatile, annotations))
-        or (adds_joins and traits.has_raw_sql(query))
+        or repeats_rows(plain_query)
+        or any(map(is_window_function, annotations))
+        or any(map(is_volatile, annotations))
+        or (adds_joins and has_raw_sql(query))
     )
 
 

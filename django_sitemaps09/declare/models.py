@@ -19,8 +19,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.declare.base import ModelT, Sitemap
 from django_sitemaps09.declare.items import checked_items, field_problem, queryset_problem
-from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.orm.traits import identifying_columns, key_names
+from django_sitemaps09.orm.facts import facts, identifying_columns, key_names
 from django_sitemaps09.protocol import News, typed_repr
 
 

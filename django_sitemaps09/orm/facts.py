@@ -1,75 +1,69 @@
-"""What is true of the items of a section: facts of a queryset that decide how its rows can be read."""
+"""What is true of the items of a section, and of their query: it decides how the rows can be read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db import connections
-from django.db.models import BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField, QuerySet
+from django.db.models import (
+    BinaryField,
+    CompositePrimaryKey,
+    DecimalField,
+    F,
+    FloatField,
+    JSONField,
+    Model,
+    QuerySet,
+)
+from django.db.models.expressions import RawSQL
 
 from django_sitemaps09.orm import internals
-from django_sitemaps09.orm.internals import Col, having_columns, order_columns, to_many_aliases
-from django_sitemaps09.orm.traits import has_random_order, has_window_function, repeats_rows
+from django_sitemaps09.orm.internals import Col, Query, columns_in, having_columns, to_many_aliases
 
-#: The problem of a queryset with the fact `lacks_group`, and the fix.
+#: The problem of a queryset that filters by an aggregate without a group, and the fix.
 LACKS_GROUP = (
     "the queryset filters by an aggregate that is only on the right side of a `|` or `&`, so Django "
     "does not group its rows.",
     "Put the annotated queryset on the left side, or filter by Exists().",
 )
-#: The problem of a queryset with the fact `hides_columns`, and the fix.
-HIDES_COLUMNS = (
+_HIDES_COLUMNS = (
     "the queryset combines a filter on an aggregate and a filter on a column with `|`, and MariaDB does "
     "not find that column when it counts the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
 # The values of these types cannot always be restored from text.
 _INEXACT = (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField)
+# A window function in SQL that a project wrote. Text or a column with this name is only read more slowly.
+_OVER = re.compile(r"\bOVER\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
 class Facts:
     """Facts of items, each judged once. All but `is_queryset` are false for items without a query.
 
     No fact queries the database, and those that compile a query do so when they are asked for.
     """
 
-    items: Any
-
-    @property
-    def is_queryset(self) -> bool:
-        return isinstance(self.items, QuerySet)
-
-    @property
-    def query(self) -> Any:
-        """The query; `None` for other iterables, and for rows of `raw()`."""
-        return self.items.query if self.is_queryset else None
-
-    @cached_property
-    def is_fetched(self) -> bool:
-        """Whether the project has evaluated the queryset, so that its rows are read as they are."""
-        return internals.is_fetched(self.items)
-
-    @property
-    def is_sliced(self) -> bool:
-        return self.is_queryset and self.query.is_sliced
-
-    @property
-    def is_combined(self) -> bool:
-        """Whether the queryset is a union, an intersection or a difference."""
-        return self.is_queryset and bool(self.query.combinator)
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the queryset is a slice, or `distinct(fields)`: other columns could select other rows."""
-        return self.is_sliced or (self.is_queryset and bool(self.query.distinct_fields))
-
-    @property
-    def is_grouped(self) -> bool:
-        return self.is_queryset and self.query.group_by is not None
+    def __init__(self, items: Any) -> None:
+        self.items: Any = items
+        self.is_queryset = is_queryset = isinstance(items, QuerySet)
+        query: Any = items.query if is_queryset else None
+        #: The query; `None` for other iterables, and for rows of `raw()`.
+        self.query = query
+        #: Whether the project has evaluated the queryset, so that its rows are read as they are.
+        self.is_fetched = is_queryset and internals.is_fetched(items)
+        self.is_sliced = is_queryset and query.is_sliced
+        #: Whether the queryset is a union, an intersection or a difference.
+        self.is_combined = is_queryset and bool(query.combinator)
+        #: Whether the queryset is a slice, or `distinct(fields)`: other columns could select other rows.
+        self.is_limited = self.is_sliced or (is_queryset and bool(query.distinct_fields))
+        self.is_grouped = is_queryset and query.group_by is not None
+        #: Whether `filter()` can be called. It fails for a slice, a union or `raw()`.
+        self.can_filter = is_queryset and not (self.is_sliced or self.is_combined)
 
     @cached_property
     def has_instances(self) -> bool:
@@ -81,7 +75,7 @@ class Facts:
         """Whether rows of a queryset that is not fetched come as Django's own methods fetch them."""
         return self.is_queryset and not self.is_fetched and internals.fetches_plainly(self.items)
 
-    @cached_property
+    @property
     def has_plain_instances(self) -> bool:
         """Whether rows that are not fetched yet are Django's own instances, fetched as Django does."""
         return self.fetches_plainly and internals.gives_instances(self.items, plainly=True)
@@ -93,14 +87,8 @@ class Facts:
         Rows that the project has fetched can have changed, so they are not read again. Another iterable
         class may skip rows, so a short chunk would not mean the end.
         """
-        is_readable = self.is_queryset and not self.is_fetched
-        is_whole = is_readable and not (self.is_limited or self.is_combined)
+        is_whole = self.can_filter and not (self.is_fetched or self.is_limited)
         return is_whole and internals.gives_instances(self.items, plainly=True)
-
-    @property
-    def can_filter(self) -> bool:
-        """Whether `filter()` can be called. It fails for a slice, a union or `raw()`."""
-        return self.is_queryset and not (self.is_sliced or self.is_combined)
 
     @cached_property
     def has_window(self) -> bool:
@@ -118,7 +106,7 @@ class Facts:
         if not self.is_queryset or self._is_ordered_by_own_columns:
             return frozenset()
         try:
-            ordered_query, columns = order_columns(self.items)
+            ordered_query, columns = internals.order_columns(self.items)
         except (EmptyResultSet, FullResultSet):
             return frozenset()
         return frozenset(column.alias for column in columns) & to_many_aliases(ordered_query)
@@ -126,12 +114,8 @@ class Facts:
     @property
     def _is_ordered_by_own_columns(self) -> bool:
         """Whether the order has only columns of the model, which is known without compiling a query."""
-        query = self.query
-        ordering: Any = query.extra_order_by or query.order_by
-        if not ordering and query.default_ordering:
-            ordering = query.get_meta().ordering or ()
-        own_names = {"pk"} | {field.attname for field in query.get_meta().concrete_fields}
-        terms = [getattr(term, "expression", term) for term in ordering]
+        own_names = {"pk"} | {field.attname for field in self.query.get_meta().concrete_fields}
+        terms = [getattr(term, "expression", term) for term in _written_order(self.query)]
         names = [getattr(term, "name", term) for term in terms]
         return all(isinstance(name, str) and name.lstrip("-+") in own_names for name in names)
 
@@ -159,14 +143,14 @@ class Facts:
     @property
     def has_random_order(self) -> bool:
         """Whether rows have another order in each query."""
-        return self.is_queryset and has_random_order(self.query)
+        return self.is_queryset and _has_random_order(self.query)
 
     @property
     def problem(self) -> tuple[str, str] | None:
         """The problem that makes all queries of the rows fail, and the fix; `None` if they work."""
         if self.is_queryset and not self.is_grouped and self.query.where.contains_aggregate:
             return LACKS_GROUP
-        return HIDES_COLUMNS if self._hides_columns else None
+        return _HIDES_COLUMNS if self._hides_columns else None
 
     @property
     def _hides_columns(self) -> bool:
@@ -188,3 +172,114 @@ class Facts:
 def facts(items: Any) -> Facts:
     """Return what is true of items."""
     return Facts(items)
+
+
+def key_names(model: type[Model]) -> list[str]:
+    """Return the field names for ordering by the primary key.
+
+    For a composite key, Django cannot order by `pk` with `distinct()` or a filter on a window.
+    """
+    names = [field.attname for field in model._meta.pk_fields]
+    return names if len(names) > 1 else ["pk"]
+
+
+def identifying_columns(query: Query) -> list[F]:
+    """Return the columns that distinguish rows of `values()`, or rows of a model with annotations.
+
+    Ordering by these columns adds nothing to GROUP BY or SELECT DISTINCT.
+    """
+    # Not names: the name of a relation would order by the `ordering` of the related model.
+    return [F(name) for name in (*query.values_select, *query.annotation_select)]
+
+
+def has_window_function(query: Query) -> bool:
+    """Return whether conditions or annotations have a window function over all rows."""
+    return (
+        query.where.contains_over_clause
+        or any(map(is_window_function, query.annotations.values()))
+        or any(_OVER.search(sql) for sql, _ in query.extra.values())
+    )
+
+
+def is_window_function(expression: Any) -> bool:
+    """Return whether a resolved expression contains a window function, also in the text of RawSQL."""
+    return expression.contains_over_clause or any(map(_OVER.search, _raw_sql(expression)))
+
+
+def has_raw_sql(query: Query) -> bool:
+    """Return whether a project wrote SQL into a query, whose names a further join can make ambiguous."""
+    parts = chain([query.where], query.annotations.values(), order_terms(query))
+    return bool(query.extra) or any(any(True for _ in _raw_sql(part)) for part in parts)
+
+
+def _nodes(part: Any) -> Iterator[Any]:
+    """Yield an expression or condition, and all its parts, except those of subqueries."""
+    yield part
+    for child in getattr(part, "children", None) or getattr(part, "get_source_expressions", list)():
+        if not isinstance(child, Query):
+            yield from _nodes(child)
+
+
+def _raw_sql(part: Any) -> Iterator[str]:
+    for node in _nodes(part):
+        if isinstance(node, RawSQL):
+            yield node.sql
+        # ExtraWhere, a condition of extra().
+        yield from getattr(node, "sqls", ())
+
+
+def _written_order(query: Query) -> tuple[Any, ...]:
+    """Return the order of a query, or else of its model, which Django ignores for groups but joins."""
+    ordering: Any = query.extra_order_by or query.order_by
+    return tuple(ordering or (query.default_ordering and query.get_meta().ordering) or ())
+
+
+def order_terms(query: Query) -> tuple[Any, ...]:
+    """Return what a query is ordered by: names, or expressions that are not resolved."""
+    is_grouped_by_model = query.group_by is not None and not (query.extra_order_by or query.order_by)
+    return () if is_grouped_by_model else _written_order(query)
+
+
+def is_volatile(part: Any) -> bool:
+    """Return whether an expression can have another value for the same row."""
+    return any(isinstance(node, RawSQL) or _is_random(node) for node in _nodes(part))
+
+
+def _is_random(node: Any) -> bool:
+    """Return whether a node is `Random()`, or PostgreSQL's `RandomUUID()`."""
+    return "RANDOM" in str(getattr(node, "function", "")).upper()
+
+
+def _has_random_order(query: Query) -> bool:
+    """Return whether rows have another order in each query, or a slice in a union has."""
+    terms = [F(term.lstrip("-+")) if isinstance(term, str) else term for term in order_terms(query)]
+    # The name of an annotation stands for its expression.
+    named = (query.annotations.get(getattr(node, "name", "")) for term in terms for node in _nodes(term))
+    return (
+        F("?") in terms
+        or any(_is_random(node) for part in (*terms, *named) for node in _nodes(part))
+        or any(_has_random_order(part) for part in query.combined_queries if part.is_sliced)
+    )
+
+
+def repeats_rows(query: Query) -> bool:
+    """Return whether a join or a function can repeat rows that no GROUP BY makes unique again."""
+    if query.extra_tables or any(part.set_returning for part in query.annotations.values()):
+        return True
+    many_aliases = to_many_aliases(query)
+    if not query.group_by:
+        return bool(many_aliases)
+    # GROUP BY also contains the columns in a condition with an aggregate.
+    return any(column.alias in many_aliases for column in internals.group_columns(query))
+
+
+def divides_groups(query: Query) -> bool:
+    """Return whether a condition with an aggregate divides groups by a column of a join.
+
+    Rows that also select this column differ anyway.
+    """
+    annotations = query.annotation_select.values()
+    selected = {column for part in annotations for column in columns_in(part.get_group_by_cols())}
+    many_aliases = to_many_aliases(query)
+    columns = columns_in(having_columns(query))
+    return any(column.alias in many_aliases and column not in selected for column in columns)

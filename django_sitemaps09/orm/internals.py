@@ -12,33 +12,12 @@ from copy import copy
 from inspect import getattr_static
 from typing import Any, NamedTuple
 
-from django.db import connections
+from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import (
-    BooleanField,
-    CharField,
-    CompositePrimaryKey,
-    DateField,
-    DateTimeField,
-    DecimalField,
-    Expression,
-    FloatField,
-    ForeignKey,
-    IntegerField,
-    Manager,
-    Model,
-    OneToOneField,
-    QuerySet,
-    TextField,
-    UUIDField,
-)
+from django.db.models import Expression, Model, QuerySet
 from django.db.models.expressions import Col as Col
+from django.db.models.fields import related_descriptors as descriptors
 from django.db.models.fields.related import ForeignObject
-from django.db.models.fields.related_descriptors import (
-    ForeignKeyDeferredAttribute,
-    ForwardManyToOneDescriptor,
-    ForwardOneToOneDescriptor,
-)
 from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import ModelIterable, RawQuerySet
 from django.db.models.query_utils import DeferredAttribute
@@ -50,8 +29,6 @@ from django.http import HttpRequest
 from django.template import Context, Engine, Variable
 from django.urls import URLResolver
 from django.urls.resolvers import get_ns_resolver
-
-# Rows of querysets.
 
 
 def is_fetched(items: QuerySet[Any]) -> bool:
@@ -82,10 +59,8 @@ def _copy_row(row: Any) -> Any:
 
 def fetches_plainly(items: QuerySet[Any]) -> bool:
     """Return whether Django's own methods fetch the rows. Packages that cache queries override them."""
-    return all(
-        getattr_static(items, name) is getattr_static(QuerySet, name)
-        for name in ("__iter__", "_fetch_all", "_iterator", "iterator")
-    )
+    names = ("__iter__", "_fetch_all", "_iterator", "iterator")
+    return all(getattr_static(items, name) is getattr_static(QuerySet, name) for name in names)
 
 
 def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[Any]:
@@ -93,10 +68,8 @@ def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[An
 
     `iterator()` always uses a server-side cursor. Transaction pooling does not support such cursors.
     """
-    rows: Generator[Any] = items._iterator(  # type: ignore[attr-defined]
-        use_chunked_fetch=on_server, chunk_size=size
-    )
-    return rows
+    rows: Any = items
+    return rows._iterator(use_chunked_fetch=on_server, chunk_size=size)  # type: ignore[no-any-return]
 
 
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
@@ -135,8 +108,7 @@ def assigned_names(items: QuerySet[Any]) -> set[str]:
 class PlainField(NamedTuple):
     """A field that an attribute of a model reads as Django does.
 
-    `name` is that of the attribute in a query. `related` is the model of a related object, whose manager
-    hides rows if `hides_rows` is true.
+    Queries use `name`. `related` is the model of a related object; its manager may hide rows.
     """
 
     field: Any
@@ -145,15 +117,19 @@ class PlainField(NamedTuple):
     hides_rows: bool = False
 
 
+_PLAIN_ATTRIBUTES = (DeferredAttribute, descriptors.ForeignKeyDeferredAttribute)
+_RELATED_OBJECTS = (descriptors.ForwardManyToOneDescriptor, descriptors.ForwardOneToOneDescriptor)
+
+
 def plain_field(model: type[Model], name: str) -> PlainField | None:
     """Return the field that an attribute reads; `None` if it is not a field, or is not read plainly.
 
-    A field can have a descriptor of its own, and a model can define a property with the name of a field.
+    A field can have its own descriptor, and a model can define a property with the name of a field.
     """
     descriptor = getattr_static(model, name, None)
     if name == "pk" and descriptor is getattr_static(Model, "pk"):
         key: Any = model._meta.pk
-        plain = None if isinstance(key, CompositePrimaryKey) else plain_field(model, key.attname)
+        plain = None if isinstance(key, models.CompositePrimaryKey) else plain_field(model, key.attname)
         return plain and plain._replace(name="pk")
     field: Any = getattr(descriptor, "field", None)
     if field not in model._meta.concrete_fields:
@@ -161,25 +137,27 @@ def plain_field(model: type[Model], name: str) -> PlainField | None:
     # Projects can register lookups, which conditions use.
     if not all(field.get_lookup(each).__module__.startswith("django.") for each in ("exact", "isnull")):
         return None
-    if type(descriptor) in (DeferredAttribute, ForeignKeyDeferredAttribute) and field.attname == name:
+    if type(descriptor) in _PLAIN_ATTRIBUTES and field.attname == name:
         return PlainField(field, name)
-    is_relation = type(descriptor) in (ForwardManyToOneDescriptor, ForwardOneToOneDescriptor)
-    if is_relation and type(field) in (ForeignKey, OneToOneField) and field.name == name:
+    is_relation = type(field) in (models.ForeignKey, models.OneToOneField)
+    if is_relation and type(descriptor) in _RELATED_OBJECTS and field.name == name:
         related = field.remote_field.model
-        return PlainField(field, name, related, type(related._meta.base_manager) is not Manager)
+        return PlainField(field, name, related, type(related._meta.base_manager) is not models.Manager)
     return None
 
 
-_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
-    ("text", (CharField, TextField)),
-    ("integer", (IntegerField,)),
-    ("boolean", (BooleanField,)),
-    ("datetime", (DateTimeField,)),
-    ("date", (DateField,)),
-    ("float", (FloatField,)),
-    ("decimal", (DecimalField,)),
-    ("uuid", (UUIDField,)),
-)
+# The kind of a field's values, by the first of these classes that it inherits from.
+_KINDS: dict[type, str] = {
+    models.CharField: "text",
+    models.TextField: "text",
+    models.IntegerField: "integer",
+    models.BooleanField: "boolean",
+    models.DateTimeField: "datetime",
+    models.DateField: "date",
+    models.FloatField: "float",
+    models.DecimalField: "decimal",
+    models.UUIDField: "uuid",
+}
 # What a subclass of a field can override to change the values of instances, or of queries.
 _CONVERSIONS = (
     *("from_db_value", "get_db_converters", "select_format", "get_col", "get_internal_type", "db_type"),
@@ -195,20 +173,14 @@ def value_kind(field: Any) -> str | None:
     djangos = next((each for each in own.__mro__ if each.__module__.startswith("django.db.models")), object)
     if any(getattr(own, name, None) is not getattr(djangos, name, None) for name in _CONVERSIONS):
         return None
-    return next((kind for kind, classes in _KINDS if issubclass(djangos, classes)), None)
+    return next((kind for field_class, kind in _KINDS.items() if issubclass(djangos, field_class)), None)
 
 
 # What a class can define so that its instances have other attributes than the row or the source shows.
 _ATTRIBUTES = ("__getattribute__", "__getattr__")
 _INSTANCES = (
-    "__new__",
-    "__init__",
-    "__setattr__",
-    "__bool__",
-    "__len__",
-    "from_db",
-    "refresh_from_db",
-    "pk",
+    *("__new__", "__init__", "__setattr__", "__bool__", "__len__"),
+    *("from_db", "refresh_from_db", "pk"),
 )
 
 
@@ -252,8 +224,7 @@ def compile_query(
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Return the SQL, the parameters, and a function that converts fetched rows as the queryset would.
 
-    One thread can then compile the query, and another thread can fetch its rows. `str(query)` is not valid
-    SQL. Raise `EmptyResultSet` if the query cannot have rows.
+    Another thread can then fetch the rows. Raise `EmptyResultSet` if the query cannot have rows.
     """
     compiler = rows.query.get_compiler(connection.alias)
     sql, parameters = compiler.as_sql()
@@ -268,10 +239,7 @@ def add_condition(rows: QuerySet[Any], condition: Expression) -> QuerySet[Any]:
 
 
 def filter_first(rows: QuerySet[Any], **conditions: Any) -> QuerySet[Any]:
-    """Filter rows, and put these conditions before the existing conditions of the queryset.
-
-    If a column has two lower or two upper bounds, SQLite uses only the first one for the index.
-    """
+    """Filter rows by conditions that come first: SQLite uses only the first of two bounds for an index."""
     result: QuerySet[Any] = rows.filter(**conditions)
     children, count = result.query.where.children, len(rows.query.where.children)
     children[:] = [*children[count:], *children[:count]]
@@ -310,11 +278,10 @@ def having_columns(query: Query) -> list[Any]:
 
 
 def _group_by_columns(condition: Any) -> list[Any]:
-    # Unlike Django's method, ignore the text of extra(where=...), which is not parsed.
     if isinstance(condition, WhereNode):
         return [column for child in condition.children for column in _group_by_columns(child)]
-    columns: list[Any] = getattr(condition, "get_group_by_cols", list)()
-    return columns
+    # Unlike Django's method, ignore the text of extra(where=...), which is not parsed.
+    return list(getattr(condition, "get_group_by_cols", list)())
 
 
 def to_many_aliases(query: Query) -> set[str]:
@@ -327,16 +294,12 @@ def to_many_joins(query: Query, aliases: Iterable[str] | None = None) -> frozens
     joins = set()
     for name in to_many_aliases(query) if aliases is None else aliases:
         while name not in joins and isinstance(table := query.alias_map.get(name), Join):
-            if not _is_to_one(table.join_field):
+            field: Any = table.join_field
+            is_forward = isinstance(field, ForeignObject) and (field.many_to_one or field.one_to_one)
+            if not (is_forward or isinstance(field, OneToOneRel)):
                 joins.add(name)
             name = table.parent_alias
     return frozenset(joins)
-
-
-def _is_to_one(relation: Any) -> bool:
-    if isinstance(relation, ForeignObject):
-        return bool(relation.many_to_one or relation.one_to_one)
-    return isinstance(relation, OneToOneRel)
 
 
 def group_columns(query: Query) -> Iterator[Col]:
@@ -357,9 +320,6 @@ def columns_in(expressions: Iterable[Any]) -> Iterator[Col]:
                 yield from columns_in(part.get_group_by_cols())
 
 
-# Connections.
-
-
 @contextmanager
 def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Let other threads use the connection inside the block. Django forbids this by default."""
@@ -378,7 +338,7 @@ class UnknownNamespaceError(LookupError):
 
 
 class NamespacePatterns(NamedTuple):
-    """The patterns of a namespace, and the prefix of its `include()` with the converters in the prefix."""
+    """The patterns of a namespace, and the prefix of its `include()` with that prefix's converters."""
 
     resolver: URLResolver
     prefix: str
@@ -413,8 +373,7 @@ def reverse_candidates(resolver: URLResolver, name: object) -> list[Any]:
 
     Each is a tuple of possibilities (templates and parameters), pattern, defaults and converters.
     """
-    candidates: list[Any] = resolver.reverse_dict.getlist(name)
-    return candidates
+    return list(resolver.reverse_dict.getlist(name))
 
 
 def reverse_names(resolver: URLResolver) -> list[str]:
@@ -422,16 +381,11 @@ def reverse_names(resolver: URLResolver) -> list[str]:
     return [name for name in resolver.reverse_dict if isinstance(name, str)]
 
 
-# Templates.
-
 _EMPTY_TEMPLATE = Engine().from_string("")
 
 
 def template_value(value: Any) -> Any:
-    """Return a value as a template uses it: a callable is called without arguments.
-
-    The result is an empty string for a callable that needs arguments, or that has `alters_data`.
-    """
+    """Return a value as a template uses it: a callable is called, or is an empty string if it cannot be."""
     if not callable(value):
         return value
     context = Context({"value": value})
@@ -440,12 +394,6 @@ def template_value(value: Any) -> Any:
         return Variable("value").resolve(context)
 
 
-# Requests.
-
-
 def skip_cache_update(request: HttpRequest) -> None:
-    """Prevent Django's cache middleware from storing the response.
-
-    The middleware stores responses with status 304, and would later send them to unconditional requests.
-    """
+    """Prevent Django's cache middleware from storing a 304, which it would send to other requests."""
     request._cache_update_cache = False  # type: ignore[attr-defined]

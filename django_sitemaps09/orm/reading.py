@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from sys import maxsize
 from traceback import clear_frames
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import DataError, connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import facts, identifying_columns, order_terms
 from django_sitemaps09.orm.internals import iterate, reorder, to_many_aliases
-from django_sitemaps09.orm.traits import identifying_columns, order_terms
+from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
+
+ResultT = TypeVar("ResultT")
 
 #: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
 #: 2020-02-30. In SQLite, Django raises `AttributeError` for a time that it cannot parse, and before 6.1,
@@ -24,20 +26,18 @@ UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, Attribute
 #: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
 #: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
+# After this number of consecutive unreadable rows, reading fails.
+_FAILURES = 100
 
 
 @contextmanager
 def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
     """Yield an iterator of items. If it needs a query, read `size` rows at a time and do not cache them."""
-    if not _can_stream(items):
+    if not facts(items).fetches_plainly:
         yield iter(items)
         return
     with closing(iterate(items, size, on_server=False)) as rows:
         yield rows
-
-
-def _can_stream(items: Any) -> bool:
-    return facts(items).fetches_plainly
 
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
@@ -54,7 +54,7 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     memory. Without such ranges, rows are read through a server-side cursor, which some databases do not
     have.
     """
-    if not _can_stream(items):
+    if not facts(items).fetches_plainly:
         yield from chunks(items, size)
         return
     items = pin_database(items)
@@ -75,6 +75,34 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
                 # If an instance cannot be created, the traceback would keep the cursor open.
                 clear_frames(error.__traceback__)
                 raise
+
+
+def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
+    """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
+
+    A row is unreadable, for example, if Python cannot represent its date. Halve the range to find it. If
+    `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
+    database is broken, and a query for each row would take too long.
+    """
+    remaining, failures = [range(len(keys))] if keys else [], 0
+    while remaining:
+        part = remaining.pop()
+        try:
+            result = fetch(part)
+        except UNREADABLE as error:
+            # Keep only the text: the traceback of the error would keep the query alive.
+            reason, failures = reason_of(error), failures + (len(part) == 1)
+            if failures == _FAILURES:
+                raise
+        else:
+            failures = 0
+            yield result
+            continue
+        if len(part) == 1:
+            yield ItemError(key_excerpt(keys[part.start]), "row", f"cannot be read: {reason}")
+        else:
+            middle = len(part) // 2
+            remaining += [part[middle:], part[:middle]]
 
 
 def pin_database(items: Any, using: str | None = None) -> Any:

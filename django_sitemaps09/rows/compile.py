@@ -17,8 +17,7 @@ from django_sitemaps09.declare import ModelSitemap, NewsSitemap, read_items
 from django_sitemaps09.declare.annotations import add_columns, annotated, covers_joins
 from django_sitemaps09.declare.declared import Declared, is_compiled, read
 from django_sitemaps09.declare.sections import Section, bind
-from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import facts, is_window_function
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
@@ -111,7 +110,7 @@ def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, An
         annotations = annotated(items, expressions).query.annotations
     except FieldError as error:
         raise ImproperlyConfigured(f"{items.model._meta.label}: {error}") from error
-    return any(traits.is_window_function(annotations[name]) for name in expressions)
+    return any(is_window_function(annotations[name]) for name in expressions)
 
 
 def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any] | None:

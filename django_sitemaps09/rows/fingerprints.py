@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
-from django.core.exceptions import EmptyResultSet, FieldError
+from django.core.exceptions import EmptyResultSet
 from django.db import NotSupportedError, connections
-from django.db.models import BigIntegerField, Count, DateField, F, Func, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Sum
 from django.db.models.expressions import Ref
 
 from django_sitemaps09.declare.expressions import LastmodExpression, alias
@@ -39,6 +39,9 @@ _POSTGRESQL_HASHES = {
 _POSTGRESQL_TEXT_HASH = 'HASHTEXTEXTENDED(CAST({sql} AS text) COLLATE "C", {place})'
 # For SQLite: the maximum number of rows in memory, and the number of hexadecimal digits of a hash.
 _SLICE, _DIGITS = 500, 32
+
+#: A function that returns what `fingerprint()` hashes of rows, from the records of a query of a page.
+ToHashed: TypeAlias = Callable[[Sequence[Sequence[Any]]], Sequence[Any]]
 
 
 class RowHash(Func):
@@ -85,31 +88,6 @@ class StoredColumn(Func):
         return []
 
 
-class HashedColumns(NamedTuple):
-    """Columns that a query of a page selects last, and a function that returns what is hashed of its rows.
-
-    For the same rows, this is what `fingerprint()` hashes.
-    """
-
-    columns: Sequence[Any]
-    values: Callable[[Sequence[Sequence[Any]]], Sequence[Any]]
-
-    @classmethod
-    def of(cls, rows: QuerySet[Any], names: Sequence[str], *, text: str | None) -> HashedColumns:
-        """Return what a query must select besides these names. It selects the column `text` as text."""
-        if not hashes_rows_here(rows.db):
-            return cls([RowHash(*map(F, names))], lambda records: [record[-1] for record in records])
-        converted = [name for name in names if name != text and _is_converted(rows, name)]
-        if not converted:
-            return cls([], lambda records: records)
-        extra = {name: place for place, name in enumerate(converted, len(names))}
-        places = [extra.get(name, place) for place, name in enumerate(names)]
-        return cls(
-            [StoredColumn(F(name)) for name in converted],
-            lambda records: [tuple([record[place] for place in places]) for record in records],
-        )
-
-
 class RunningFingerprint:
     """Fingerprint of rows that are added in the order of their keys, as `fingerprint()` reads it."""
 
@@ -150,17 +128,24 @@ def hashes_rows_here(using: str) -> bool:
     return connections[using].vendor == "sqlite"
 
 
+def hashed_columns(
+    rows: QuerySet[Any], names: Sequence[str], *, text: str | None
+) -> tuple[Sequence[Any], ToHashed]:
+    """Return what a query of these names must also select to be hashed. The name `text` is read as text."""
+    if not hashes_rows_here(rows.db):
+        return [RowHash(*map(F, names))], lambda records: [record[-1] for record in records]
+    converted = [name for name in names if name != text and _is_converted(rows, name)]
+    if not converted:
+        return [], lambda records: records
+    extra = {name: place for place, name in enumerate(converted, len(names))}
+    places = [extra.get(name, place) for place, name in enumerate(names)]
+    columns = [StoredColumn(F(name)) for name in converted]
+    return columns, lambda records: [tuple([record[place] for place in places]) for record in records]
+
+
 def can_hash(rows: QuerySet[Any]) -> bool:
     """Return whether rows can be hashed, in the database or here."""
-    return hashes_rows_here(rows.db) or connections[rows.db].vendor in ("postgresql", "mysql")
-
-
-def is_dated(rows: QuerySet[Any], lastmod: str) -> bool:
-    """Return whether `lastmod` is a date or a time, so that the newest row is known."""
-    try:
-        return isinstance(rows.query.annotations[lastmod].output_field, DateField)
-    except (KeyError, FieldError):
-        return False
+    return connections[rows.db].vendor in ("sqlite", "postgresql", "mysql")
 
 
 def fingerprint(
@@ -170,11 +155,13 @@ def fingerprint(
 
     The newest lastmod is not read.
     """
+    is_local, names = hashes_rows_here(rows.db), (*keys, *columns)
+    if is_local or most is not None:
+        rows = rows.order_by(*keys)
     if most is not None:
-        rows = rows.order_by(*keys)[: most + 1]
-    names = *keys, *columns
-    if hashes_rows_here(rows.db):
-        return _read(rows if most is not None else rows.order_by(*keys), names)
+        rows = rows[: most + 1]
+    if is_local:
+        return _read(rows, names)
     totals = rows.aggregate(rows=Count("*"), hash=Sum(RowHash(*map(F, names))))
     return Fingerprint(totals["rows"] or 0, None, int(totals["hash"] or 0) % HASHES)
 

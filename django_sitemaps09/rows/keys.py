@@ -162,6 +162,9 @@ class KeyColumns:
         parts = tuple(field.to_python(part) for field, part in zip(self.fields, key, strict=True))
         return parts if len(self.names) > 1 else parts[0]
 
+    def parse_range(self, after: Key | None, until: Key | None) -> tuple[Hashable | None, Hashable | None]:
+        return self.parse(after), self.parse(until)
+
     def identity(self) -> tuple[str, ...]:
         """Return the database vendor, then the table, name, type and collation of each column."""
         connection = connections[self.using]

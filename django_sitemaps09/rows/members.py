@@ -14,8 +14,7 @@ from django.db.models import BooleanField, F, Func, QuerySet
 
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.orm.internals import add_condition, compile_query
-from django_sitemaps09.orm.traits import group_by_key
+from django_sitemaps09.orm.internals import Col, add_condition, compile_query, having_columns
 from django_sitemaps09.rows.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
@@ -131,8 +130,22 @@ class Members(NamedTuple):
         return [self.key.row_key(row) for row in rows[skip : skip + most]]
 
     def key_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return only the keys of rows."""
-        return group_by_key(rows.values_list(*self.key.names))
+        """Return only the keys of rows, grouped by their primary key, and not by all columns of the model.
+
+        The groups are the same, but SQLite sorts by each column in GROUP BY.
+        """
+        rows = rows.values_list(*self.key.names)
+        query, fields = rows.query, {*rows.model._meta.pk_fields}
+        # GROUP BY must contain the columns in a condition with an aggregate.
+        if isinstance(query.group_by, tuple) and not having_columns(query):
+            query.group_by = tuple(
+                part
+                for part in query.group_by
+                if not (
+                    isinstance(part, Col) and part.alias == query.base_table and part.target not in fields
+                )
+            )
+        return rows
 
     def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
         """Return the range of the first query. The query reads up to `most` rows."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeGuard
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db.models import Count, QuerySet
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db.models import Count, DateField, QuerySet
 
 from django_sitemaps09.conf import site_locale
 from django_sitemaps09.declare import ModelSitemap
 from django_sitemaps09.declare.annotations import add_columns
-from django_sitemaps09.declare.expressions import Newest, alias
+from django_sitemaps09.declare.expressions import Newest
 from django_sitemaps09.declare.hook_values import lastmod_text
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.orm.facts import facts
@@ -22,15 +22,13 @@ from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
-from django_sitemaps09.rows.columns import Rows
-from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of, query_facts
 from django_sitemaps09.rows.fingerprints import (
     RunningFingerprint,
     can_hash,
     fingerprint,
     hashes_rows_here,
-    is_dated,
     range_fingerprints,
 )
 from django_sitemaps09.rows.keys import KeyColumns
@@ -99,11 +97,16 @@ class QuerySource(CompiledSource):
 
     @property
     def can_fingerprint(self) -> bool:
-        return self.can_hash and is_dated(self.annotated_rows, alias("lastmod"))
+        # The newest row must be known.
+        try:
+            lastmod = self.annotated_rows.query.annotations[LASTMOD].output_field
+        except (KeyError, FieldError):
+            return False
+        return self.can_hash and isinstance(lastmod, DateField)
 
-    @property
+    @cached_property
     def can_hash(self) -> bool:
-        """Return whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
+        """Whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
         rows, needs_items = self.annotated_rows, self.declaration.needs_items
         return not needs_items and can_hash(rows) and facts(rows).fetches_plainly
 
@@ -120,9 +123,9 @@ class QuerySource(CompiledSource):
 
     def fingerprints(self, pages: Sequence[Page]) -> list[Fingerprint]:
         """Return the fingerprints of pages in key order: from one query, or on SQLite one by one."""
-        is_server = not hashes_rows_here(self.members.rows.db)
-        if not is_server or len(pages) == 1:
-            read = self._read_fingerprint if is_server and self.members.are_costly else self.fingerprint
+        is_local = hashes_rows_here(self.members.rows.db)
+        if is_local or len(pages) == 1:
+            read = self._read_fingerprint if self.members.are_costly and not is_local else self.fingerprint
             return [read(page.after, page.until) for page in pages]
         rows, columns = self._range_rows(pages[0].after, pages[-1].until), [*self.declaration.expressions]
         ends = [end for page in pages for end in (page.after, page.until) if end is not None]
@@ -139,18 +142,13 @@ class QuerySource(CompiledSource):
         For as many rows at once, PostgreSQL may read a whole joined table, which takes longer.
         """
         running = RunningFingerprint(self.members.rows.db)
-        with closing(
-            self._slices(are_hashed=True).in_range(*self._parsed(after, until), self.declared.limit)
-        ) as slices:
+        with closing(self._in_range(after, until, are_hashed=True)) as slices:
             for rows in slices:
                 running.add(rows.hashed)
         return running.value() if running.is_known else self.fingerprint(after, until)
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
-        return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))
-
-    def _parsed(self, after: Key | None, until: Key | None) -> tuple[Hashable | None, Hashable | None]:
-        return self.members.key.parse(after), self.members.key.parse(until)
+        return self.members.filter_range(self.annotated_rows, *self.members.key.parse_range(after, until))
 
     def is_empty(self) -> bool:
         if self.members.original is None:
@@ -164,18 +162,19 @@ class QuerySource(CompiledSource):
             if not keys:
                 return None
             until = keys[-1]
-        return next(self._batches(self._slices().read(Span(None, until, until), SAMPLE), None), None)
+        slices = self._slices(are_hashed=False).read(Span(None, until, until), SAMPLE)
+        return next(self._batches(slices, None), None)
 
     def unreadable_keys(self) -> list[tuple[int, ItemError]]:
         """Return how many rows no page can list, for each reason. Needs a query for each reason."""
         return list(self.members.key.unreadable(self.all_rows))
 
     def key_after(self, after: Key | None, count: int, until: Key | None = None) -> Key | None:
-        keys = self.members.keys(*self._parsed(after, until), count - 1, 2)
+        keys = self.members.keys(*self.members.key.parse_range(after, until), count - 1, 2)
         return self.key_text(keys[0]) if len(keys) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
-        return self.members.count_up_to(*self._parsed(after, until), most)
+        return self.members.count_up_to(*self.members.key.parse_range(after, until), most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.members.key.text(key)
@@ -185,16 +184,22 @@ class QuerySource(CompiledSource):
 
         Raise `KeyOrderError` if a key occurs twice.
         """
-        after, until = self._parsed(page.after, page.until)
-        slices = self._slices(are_hashed=running is not None)
-        return self._batches(slices.in_range(after, until, self.declared.limit), after, running)
+        slices = self._in_range(page.after, page.until, are_hashed=running is not None)
+        return self._batches(slices, self.members.key.parse(page.after), running)
 
-    def _slices(self, *, are_hashed: bool = False) -> Slices:
+    def _in_range(self, after: Key | None, until: Key | None, *, are_hashed: bool) -> Generator[Rows]:
+        bounds = self.members.key.parse_range(after, until)
+        return self._slices(are_hashed=are_hashed).in_range(*bounds, self.declared.limit)
+
+    def _slices(self, *, are_hashed: bool) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
         return Slices(rows, self.members, self.declaration, are_hashed)
 
     def _batches(
-        self, slices: Generator[Rows], after: Hashable | None, running: RunningFingerprint | None = None
+        self,
+        slices: Generator[Rows],
+        after: Hashable | None,
+        running: RunningFingerprint | None = None,
     ) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
         homes: set[str] = set()
@@ -229,15 +234,12 @@ class QuerySource(CompiledSource):
 
     def look(self, page: Page) -> Look:
         """Return how many rows a page has now, and its newest lastmod, in one query."""
-        column = alias("lastmod")
-        if column not in self.declaration.expressions:
+        if LASTMOD not in self.declaration.expressions:
             return Look(self.count(page.after, page.until, MANY), self.declared.constants.get("lastmod"))
-        expression = self.annotated_rows.query.annotations[column]
+        newest_lastmod = Newest(LASTMOD, expression=self.annotated_rows.query.annotations[LASTMOD])
         rows = self._range_rows(page.after, page.until)
         try:
-            totals = rows.aggregate(
-                newest=Newest(column, expression=expression), dated=Count(column), rows=Count("pk")
-            )
+            totals = rows.aggregate(newest=newest_lastmod, dated=Count(LASTMOD), rows=Count("pk"))
             if totals["newest"] is None or totals["dated"] < totals["rows"]:
                 return Look(totals["rows"], None)
             return Look(totals["rows"], drop_future(lastmod_text(totals["newest"])))

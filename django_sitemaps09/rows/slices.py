@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from threading import Event
+from typing import Any, NamedTuple, TypeAlias
 
 from django.conf import settings
-from django.core.exceptions import FieldError
+from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet, TextField
 from django.db.models.functions import Cast
 
@@ -19,15 +24,12 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.profiling import step
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.orm.internals import has_prefetches
-from django_sitemaps09.orm.reading import UNREADABLE, stream_items
-from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
-from django_sitemaps09.rows.columns import Rows
-from django_sitemaps09.rows.declaration import Declaration
-from django_sitemaps09.rows.fingerprints import HashedColumns
-from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.orm.internals import compile_query, has_prefetches, shared_between_threads
+from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
+from django_sitemaps09.protocol import ItemError
+from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
+from django_sitemaps09.rows.fingerprints import ToHashed, hashed_columns
 from django_sitemaps09.rows.members import Members, Span
-from django_sitemaps09.rows.prefetch import Submit, prefetching
 
 #: Number of rows that are read to estimate the length of an entry.
 SAMPLE = 200
@@ -44,13 +46,16 @@ _FEWEST = 100
 # Maximum number of instances in memory, since each consists of several objects. With `prefetch_related()`,
 # all instances of a slice are in memory, since each prefetch is a query.
 INSTANCES = 250
-# After this number of consecutive unreadable rows, reading fails.
-_FAILURES = 100
 # Alias for a lastmod that the database converts to text.
 _TEXT = alias("lastmod_text")
 _UTC = {"UTC", "Etc/UTC"}
+# Backends whose server works in parallel, and whose client supports several threads.
+_PARALLEL = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
 
-ResultT = TypeVar("ResultT")
+Records: TypeAlias = Sequence[Sequence[Any]]
+#: A function that starts a query of `values_list()`, and returns a function that waits for its rows: as the
+#: driver returns them, and as the queryset does. The former are unknown unless Django's methods fetch them.
+Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], "tuple[Records, Records]"]]
 #: A function that converts dates or times, which a database has converted to text, to the W3C format. It
 #: returns `None` if Python must convert them.
 ConvertTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[str | None] | None]
@@ -61,7 +66,7 @@ def slice_size(rows: int, declaration: Declaration) -> int:
     return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
-def text_converter(rows: QuerySet[Any], name: str) -> ConvertTexts | None:
+def text_converter(rows: QuerySet[Any], name: str = LASTMOD) -> ConvertTexts | None:
     """Return how texts of the annotation `name` are converted; `None` if Python must convert each value.
 
     Python must convert times that are not in UTC, since the conversion needs the history of time zones. It
@@ -86,39 +91,8 @@ def text_converter(rows: QuerySet[Any], name: str) -> ConvertTexts | None:
 
 def with_lastmod_texts(rows: QuerySet[Any], *names: Any) -> QuerySet[Any]:
     """Return columns of rows, as `values_list()` does, but the lastmods as texts."""
-    lastmod = alias("lastmod")
-    aliases = [_TEXT if name == lastmod else name for name in names]
-    texts: QuerySet[Any] = rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
-    return texts.values_list(*aliases)
-
-
-def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
-    """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
-
-    A row is unreadable, for example, if Python cannot represent its date. Halve the range to find it. If
-    `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
-    database is broken, and a query for each row would take too long.
-    """
-    remaining, failures = [range(len(keys))] if keys else [], 0
-    while remaining:
-        part = remaining.pop()
-        try:
-            result = fetch(part)
-        except UNREADABLE as error:
-            failures += len(part) == 1
-            if failures == _FAILURES:
-                raise
-            # Keep only the text: the traceback of the error would keep the query alive.
-            reason = reason_of(error)
-        else:
-            failures = 0
-            yield result
-            continue
-        if len(part) == 1:
-            yield ItemError(key_excerpt(keys[part.start]), "row", f"cannot be read: {reason}")
-        else:
-            middle = len(part) // 2
-            remaining += [part[middle:], part[:middle]]
+    texts: QuerySet[Any] = rows.annotate(**{_TEXT: Cast(LASTMOD, TextField())})
+    return texts.values_list(*(_TEXT if name == LASTMOD else name for name in names))
 
 
 class _Fetched(NamedTuple):
@@ -144,23 +118,18 @@ class Slices:
     declaration: Declaration
     are_hashed: bool = False
 
-    @property
-    def key(self) -> KeyColumns:
-        return self.members.key
-
     @cached_property
     def is_plain(self) -> bool:
-        """Return whether Django's own methods fetch the rows."""
+        """Whether Django's own methods fetch the rows."""
         return facts(self.rows).fetches_plainly
 
     def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""
         # With composite keys, PostgreSQL needs a third less time for 25,000 rows at once than for 3,000.
-        is_costly = self.members.are_costly or len(self.key.names) > 1
+        is_costly = self.members.are_costly or len(self.members.key.names) > 1
         is_local = connections[self.rows.db].vendor == "sqlite"
         columns = COSTLY_SLICE if is_costly and not is_local else COLUMNS_SLICE
-        rows = SLICE if self.declaration.needs_items else columns
-        most = slice_size(rows, self.declaration)
+        most = slice_size(SLICE if self.declaration.needs_items else columns, self.declaration)
         if not self.members.looks_beyond:
             yield from self.read(self.members.first_span(after, until, most), most)
             return
@@ -185,15 +154,6 @@ class Slices:
         """Return the slices from a span on. A query reads at most `most` rows."""
         return self._instances(first, most) if self.declaration.needs_items else self._columns(first, most)
 
-    def _selected(self, *, has_texts: bool) -> tuple[QuerySet[Any], HashedColumns | None]:
-        """Return the query of the keys and the declared expressions, and what it selects after them."""
-        names = [*self.key.names, *self.declaration.expressions]
-        lastmod = alias("lastmod") if has_texts else None
-        hashed = HashedColumns.of(self.rows, names, text=lastmod) if self.are_hashed else None
-        columns = [*names, *(hashed.columns if hashed else ())]
-        query = with_lastmod_texts(self.rows, *columns) if has_texts else self.rows.values_list(*columns)
-        return query, hashed
-
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
         return self.members.filter_range(rows, span.after, span.end)[:most]
 
@@ -205,8 +165,7 @@ class Slices:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
             rest: Span | None = first
-            convert = text_converter(self.rows, alias("lastmod"))
-            if convert is not None:
+            if (convert := text_converter(self.rows)) is not None:
                 rest = yield from self._column_slices(submit, first, most, convert)
             if rest is not None:
                 yield from self._column_slices(submit, rest, most, None)
@@ -215,14 +174,15 @@ class Slices:
         self, submit: Submit, first: Span, most: int, convert: ConvertTexts | None
     ) -> Generator[Rows, None, Span | None]:
         """Yield slices from a span on. Return the span from which on `convert` cannot convert lastmods."""
-        query, hashed = self._selected(has_texts=convert is not None)
-        span: Span | None = first
+        query, to_hashed = self._selected(has_texts=convert is not None)
+        key, span = self.members.key, first
         result = submit(self._query(query, first, most))
-        while span is not None:
+        while True:
+            has_texts = convert is not None
             try:
-                (stored, records), has_texts = result(), convert is not None
-                last = self.key.row_key(records[-1]) if records else span.after
-                fetched = _Fetched(records, last, len(records), hashed=hashed and hashed.values(stored))
+                stored, records = result()
+                last = key.row_key(records[-1]) if records else span.after
+                fetched = _Fetched(records, last, len(records), hashed=to_hashed and to_hashed(stored))
             except UNREADABLE:
                 values, _ = self._selected(has_texts=False)
                 fetched, has_texts = self._readable(values, span, most), False
@@ -231,18 +191,29 @@ class Slices:
                 result = submit(self._query(query, next_span, most))
             slice_rows = self._column_rows(fetched)
             if convert is not None and has_texts:
-                lastmods = convert(slice_rows.columns[alias("lastmod")])
+                lastmods = convert(slice_rows.columns[LASTMOD])
                 if lastmods is None:
                     # Python must convert a value here, and probably also in the next slices.
                     return span
                 slice_rows = slice_rows._replace(lastmods=lastmods)
             if fetched.total:
                 yield slice_rows
+            if next_span is None:
+                return None
             span = next_span
-        return None
+
+    def _selected(self, *, has_texts: bool) -> tuple[QuerySet[Any], ToHashed | None]:
+        """Return the query of the keys and the declared expressions, and what is hashed of its rows."""
+        names = [*self.members.key.names, *self.declaration.expressions]
+        columns, to_hashed = names, None
+        if self.are_hashed:
+            extra, to_hashed = hashed_columns(self.rows, names, text=LASTMOD if has_texts else None)
+            columns = [*names, *extra]
+        query = with_lastmod_texts(self.rows, *columns) if has_texts else self.rows.values_list(*columns)
+        return query, to_hashed
 
     def _column_rows(self, fetched: _Fetched) -> Rows:
-        width, expressions = len(self.key.names), self.declaration.expressions
+        width, expressions = len(self.members.key.names), self.declaration.expressions
         columns = list(zip(*fetched.records, strict=True)) or [()] * (width + len(expressions))
         keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
         columns_by_name = dict(zip(expressions, columns[width:], strict=False))
@@ -250,14 +221,15 @@ class Slices:
 
     def _readable(self, rows: QuerySet[Any], span: Span, most: int) -> _Fetched:
         """Fetch a slice with an unreadable row again: first its keys, then parts of it."""
-        keys = [self.key.row_key(row) for row in self._query(rows.values_list(*self.key.names), span, most)]
+        key = self.members.key
+        keys = [key.row_key(row) for row in self._query(rows.values_list(*key.names), span, most)]
         bounds = [span.after, *keys]
-        readable: list[Any] = []
-        errors: list[ItemError] = []
 
         def fetch(places: range) -> list[Any]:
             return list(self.members.filter_range(rows, bounds[places.start], bounds[places.stop]))
 
+        readable: list[Any] = []
+        errors: list[ItemError] = []
         for part in read_each(fetch, keys):
             if isinstance(part, ItemError):
                 errors.append(part)
@@ -266,10 +238,10 @@ class Slices:
         return _Fetched(readable, bounds[-1], len(keys), errors)
 
     def _instances(self, first: Span, most: int) -> Generator[Rows]:
-        rows = self.rows
+        rows, key = self.rows, self.members.key
         # A key other than the primary key is selected here, even if the queryset defers it.
-        if self.key.name != "pk":
-            rows = rows.annotate(**{alias("key"): F(self.key.name)})
+        if key.name != "pk":
+            rows = rows.annotate(**{alias("key"): F(key.name)})
         reads_whole = has_prefetches(rows) or not self.is_plain
         size = most if reads_whole else min(most, INSTANCES)
         span: Span | None = first
@@ -279,7 +251,7 @@ class Slices:
             delayed = chain.from_iterable([records]) if reads_whole else records
             with stream_items(delayed, size) as instances:
                 try:
-                    while items := self._step(instances, size):
+                    while items := _next_items(instances, size):
                         slice_rows = self._instance_rows(items)
                         yield slice_rows
                         last, count = slice_rows.keys[-1], count + len(items)
@@ -292,13 +264,86 @@ class Slices:
             span = self._next_span(span, last, count, most)
 
     def _instance_rows(self, items: Sequence[Any], errors: Sequence[ItemError] = ()) -> Rows:
-        keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
+        keys = [item.pk if self.members.key.name == "pk" else getattr(item, alias("key")) for item in items]
         columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
         return Rows(keys, items, columns, errors=errors)
 
-    @staticmethod
-    def _step(instances: Iterator[Any], size: int) -> list[Any]:
-        with step("instances") as cost:
-            items = list(islice(instances, size))
-            cost.items = len(items)
-        return items
+
+def _next_items(instances: Iterator[Any], size: int) -> list[Any]:
+    with step("instances") as cost:
+        items = list(islice(instances, size))
+        cost.items = len(items)
+    return items
+
+
+@contextmanager
+def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[Submit]:
+    """Provide a function that runs queries in another thread if possible, one after the other.
+
+    The first query runs in this thread, since it may be the only one. If prefetching is not possible, a
+    query runs when its rows are requested. SQLite works in this process, and MariaDB's client does not
+    support several threads. Other backends and execute wrappers can depend on the thread, such as those
+    that select the schema of a tenant. `plainly` is true if Django's own methods fetch the rows.
+    """
+    with ExitStack() as stack:
+        yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: ((), list(query))
+
+
+@dataclass(slots=True)
+class _Prefetcher:
+    connection: BaseDatabaseWrapper
+    stack: ExitStack
+    thread: ThreadPoolExecutor | None = None
+    is_first: bool = True
+
+    def submit(self, query: QuerySet[Any]) -> Callable[[], tuple[Records, Records]]:
+        # A query can depend on the active time zone and language, so it is compiled in this thread.
+        try:
+            sql, parameters, convert = compile_query(query, self.connection)
+        except EmptyResultSet:
+            return lambda: ((), ())
+        fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
+        is_parallel = type(self.connection).__module__ in _PARALLEL
+        if is_parallel and not (self.connection.execute_wrappers or self.is_first):
+            fetch = self._in_thread(fetch)
+        self.is_first = False
+
+        def result() -> tuple[Records, Records]:
+            records = fetch()
+            return records, convert(records)
+
+        return result
+
+    def _fetch(self, sql: str, parameters: Sequence[Any]) -> Records:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            rows: Records = cursor.fetchall()
+        return rows
+
+    def _in_thread(self, fetch: Callable[[], Records]) -> Callable[[], Records]:
+        if self.thread is None:
+            self.stack.enter_context(shared_between_threads(self.connection))
+            self.thread = ThreadPoolExecutor(1, "sitemap-rows")
+            self.stack.callback(self.thread.shutdown, cancel_futures=True)
+        has_begun = Event()
+
+        def run() -> Records:
+            has_begun.set()
+            return fetch()
+
+        future = self.thread.submit(copy_context().run, run)
+        # Python switches threads only every 5 ms, and a slice takes about as long. wait() releases the GIL.
+        # The other thread releases the GIL again while it waits for the server.
+        has_begun.wait()
+
+        def result() -> Records:
+            try:
+                return future.result()
+            except BaseException:
+                # An interrupt or a time limit must not wait for the server. Drivers only ensure this in the
+                # thread that runs the query.
+                if not future.done():
+                    self.connection.connection.cancel()
+                raise
+
+        return result

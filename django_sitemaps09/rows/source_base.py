@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 from django_sitemaps09 import protocol
@@ -102,7 +103,7 @@ class CompiledSource(Source):
 
     declaration: Declaration
 
-    @property
+    @cached_property
     def declared(self) -> Declared:
         return self.declaration.declared
 

@@ -19,7 +19,7 @@ from django_sitemaps09.declare.calls import Items, log_skipped
 from django_sitemaps09.declare.extensions import used_namespaces
 from django_sitemaps09.declare.hook_values import CONVERTERS, entry_values, texts
 from django_sitemaps09.protocol import NAMESPACES, Alternate, IndexEntry
-from django_sitemaps09.rows.url_batches import ENTRY_KEYS, url_batch
+from django_sitemaps09.rows.get_urls import ENTRY_KEYS, url_batch
 
 logger = logging.getLogger(__name__)
 register = template.Library()

@@ -13,8 +13,7 @@ from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
 from django_sitemaps09.protocol import excerpt, reason_of, short_repr
-from django_sitemaps09.rows.columns import Rows
-from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.declaration import Declaration, Rows
 from tests.models import Word
 from tests.support.internals import ItemError, Page, alias, read
 from tests.support.sections import declare, listing

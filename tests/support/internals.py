@@ -20,8 +20,8 @@ from django_sitemaps09.export.publishing import changes, publication
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.management.commands import export_sitemaps
+from django_sitemaps09.orm.facts import divides_groups, has_window_function
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
-from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from django_sitemaps09.protocol import (
     NAMESPACES,
     SITEMAP_NAMESPACE,
