@@ -97,12 +97,12 @@ class RunningFingerprint:
         self._newest: str | None = None
         self.is_known = True
 
-    def add(self, hashed: Sequence[Any] | None, lastmods: Iterable[str | None] = ()) -> None:
+    def add(self, hashed: Sequence[Any] | None, lastmods: Iterable[str | None] | None = ()) -> None:
         """Add rows. If `hashed` is `None`, the fingerprint is unknown."""
         if hashed is None:
             self.is_known = False
             return
-        self._newest = max(filter(None, (self._newest, *lastmods)), default=None)
+        self._newest = max(filter(None, (self._newest, *(lastmods or ()))), default=None)
         self._rows += len(hashed)
         if self._digest is None:
             self._sum += sum(hashed)
@@ -205,10 +205,7 @@ def _place(
 
 
 def _read(rows: QuerySet[Any], names: Sequence[str]) -> Fingerprint:
-    """Return the fingerprint by reading all rows. This takes three times as long as counting them.
-
-    A Python function that SQLite calls for each row is three times slower.
-    """
+    """Read all rows. A Python function that SQLite calls for each row would take three times as long."""
     running = RunningFingerprint(rows.db)
     with suppress(EmptyResultSet), connections[rows.db].cursor() as cursor:
         stored_rows = rows.values_list(*(StoredColumn(F(name)) for name in names))
@@ -224,10 +221,9 @@ def _is_converted(rows: QuerySet[Any], name: str) -> bool:
     column: Any = rows.query.clone().resolve_ref(name)
     while isinstance(column, LastmodExpression):
         [column] = column.get_source_expressions()
-    if not isinstance(column, Col):
-        return False
-    declared = (column.target.db_type(connections[rows.db]) or "").replace("(", " ").split()
-    return bool(declared) and declared[0].upper() in sqlite3.converters
+    declared = column.target.db_type(connections[rows.db]) if isinstance(column, Col) else None
+    first_word = (declared or "").replace("(", " ").partition(" ")[0]
+    return first_word.upper() in sqlite3.converters
 
 
 def _postgresql_hash(source: Any, connection: Any) -> str:

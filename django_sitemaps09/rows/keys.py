@@ -9,9 +9,8 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
-from operator import or_
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -25,8 +24,6 @@ from django_sitemaps09.orm.reading import count_rows
 from django_sitemaps09.protocol import ItemError, pluralize
 from django_sitemaps09.protocol.pages import Key
 
-# SQLite stores decimals as floats with this number of digits.
-_SQLITE_DIGITS = 15
 # Number of pairs of bounds compared in one query. SQLite limits the depth of an expression to 1,000.
 _PAIRS = 300
 # Django's own fields whose columns all databases order as Python does, besides `DateField`. Times are not
@@ -35,6 +32,8 @@ _PAIRS = 300
 _ORDERED_ALIKE = (models.IntegerField, models.DecimalField)
 # A decimal that is greater than all keys, and that a column of floats can be compared with, too.
 _NUMBERS = Decimal("1E308")
+# SQLite stores decimals as floats with this number of digits.
+_SQLITE_DIGITS = 15
 # SQLite stores integers with 64 bits.
 _INTEGERS = 1 << 63
 # A column of numbers in SQLite stores such a text as a number.
@@ -64,8 +63,7 @@ class KeyColumns:
             columns = model._meta.pk_fields if isinstance(field, models.CompositePrimaryKey) else [field]
             # If given the name of a relation, Django would order rows like the related model.
             key = cls(using, "pk" if field.primary_key else field.attname, tuple(columns))
-            problem = _key_problem(model, field, key)
-            if problem is None:
+            if (problem := _key_problem(model, field, key)) is None:
                 return key
         raise ImproperlyConfigured(
             f"{model._meta.label}.{name} cannot be used as `key`: {problem}. Set `key` to a field that "
@@ -74,8 +72,7 @@ class KeyColumns:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        is_single = len(self.columns) == 1
-        return (self.name,) if is_single else tuple(column.attname for column in self.columns)
+        return tuple(column.attname for column in self.columns) if len(self.columns) > 1 else (self.name,)
 
     @cached_property
     def fields(self) -> tuple[Any, ...]:
@@ -100,16 +97,15 @@ class KeyColumns:
 
     def filter_readable(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
         """Return the rows with a key: not NULL, and not what Python cannot represent, such as infinity."""
-        conditions: dict[str, Any] = {}
-        for name, _, readable, _ in self._conditions():
-            conditions |= {f"{name}__{lookup}": value for lookup, value in readable.items()}
+        conditions = {
+            name: value for _, _, lookups, _ in self._problems() for name, value in lookups.items()
+        }
         return filter_first(rows, **conditions) if conditions else rows
 
     def unreadable(self, rows: models.QuerySet[Any]) -> Iterator[tuple[int, ItemError]]:
         """Yield the number of rows that `filter_readable()` drops for a column, with the reason."""
-        for name, problem, _, unreadable in self._conditions():
-            conditions = [models.Q(**{f"{name}__{lookup}": value}) for lookup, value in unreadable.items()]
-            dropped_rows = rows.filter(reduce(or_, conditions)).order_by()
+        for name, problem, _, condition in self._problems():
+            dropped_rows = rows.filter(condition).order_by()
             # An index shows that there are none. Only then are they counted.
             if dropped_rows.exists():
                 count = count_rows(dropped_rows)
@@ -117,14 +113,15 @@ class KeyColumns:
                 reason = f"{affected} no place on any page, because the key {name!r} is {problem}"
                 yield count, ItemError(problem, "row", reason)
 
-    def _conditions(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
-        """Yield columns with a problem that keys can have, and lookups for rows without and with it."""
+    def _problems(self) -> Iterator[tuple[str, str, dict[str, Any], models.Q]]:
+        """Yield columns with a problem that keys can have, and conditions for rows without and with it."""
         for name, column, field in zip(self.names, self.columns, self.fields, strict=True):
             if _can_be_null(column):
-                yield name, "NULL", {"isnull": False}, {"isnull": True}
+                yield name, "NULL", {f"{name}__isnull": False}, models.Q((f"{name}__isnull", True))
             if limits := _limits(field, connections[self.using]):
                 least, greatest = limits
-                yield name, "out of range", {"gte": least, "lte": greatest}, {"lt": least, "gt": greatest}
+                outside = models.Q((f"{name}__lt", least)) | models.Q((f"{name}__gt", greatest))
+                yield name, "out of range", {f"{name}__gte": least, f"{name}__lte": greatest}, outside
 
     def filter_range(self, rows: models.QuerySet[Any], after: Any, until: Any) -> models.QuerySet[Any]:
         """Return the rows with a key greater than `after`, up to `until`, in the order of the database."""
@@ -191,12 +188,12 @@ class KeyColumns:
             isinstance(field, _ORDERED_ALIKE) or type(field) is models.DateField for field in self.fields
         ):
             return all(lower < upper for lower, upper in pairwise(rows))
-        starts, columns = range(0, len(rows) - 1, _PAIRS), self._stored_columns
-        return all(self._is_ascending(columns, rows[start : start + _PAIRS + 1]) for start in starts)
+        starts = range(0, len(rows) - 1, _PAIRS)
+        return all(self._is_ascending(rows[start : start + _PAIRS + 1]) for start in starts)
 
-    def _is_ascending(self, columns: Sequence[StoredColumn], rows: Sequence[Sequence[Any]]) -> bool:
+    def _is_ascending(self, rows: Sequence[Sequence[Any]]) -> bool:
         """Return whether the database orders keys as given. Literals have the types of the columns."""
-        connection = connections[self.using]
+        connection, columns = connections[self.using], self._stored_columns
         values = [
             [
                 column.convert(field.get_db_prep_value(part, connection))
@@ -238,21 +235,20 @@ def _limits(field: Any, connection: Any) -> tuple[Any, Any] | None:
         return date.min, date.max
     if isinstance(field, models.TimeField):
         return time.min, time.max
-    if isinstance(field, models.DecimalField) and connection.vendor == "postgresql":
-        # PostgreSQL orders what is not a number after all numbers.
-        return -_NUMBERS, _NUMBERS
-    return None
+    # PostgreSQL orders what is not a number after all numbers.
+    has_nan = isinstance(field, models.DecimalField) and connection.vendor == "postgresql"
+    return (-_NUMBERS, _NUMBERS) if has_nan else None
 
 
 def _concrete_field(field: Any) -> Any:
     while field.remote_field is not None:
         field = field.target_field
-    if isinstance(field, models.GeneratedField):
-        # A generated field does not convert text to values, but its output field does.
-        text_field: Any = copy(field.output_field)
-        text_field.set_attributes_from_name(field.name)
-        return text_field
-    return field
+    if not isinstance(field, models.GeneratedField):
+        return field
+    # A generated field does not convert text to values, but its output field does.
+    text_field: Any = copy(field.output_field)
+    text_field.set_attributes_from_name(field.name)
+    return text_field
 
 
 def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> str | None:
@@ -375,16 +371,11 @@ def _stored_number(value: Any) -> Any:
         return value
     number = Decimal(text)
     # Longer integers are stored as floats.
-    return (
-        int(number) if number == number.to_integral_value() and abs(number) < _INTEGERS else float(number)
-    )
+    is_integer = number == number.to_integral_value() and abs(number) < _INTEGERS
+    return int(number) if is_integer else float(number)
 
 
-_STORED: dict[str, Callable[[Any, Any], StoredColumn]] = {
-    "postgresql": _postgresql,
-    "mysql": _mysql,
-    "sqlite": _sqlite,
-}
+_STORED = {"postgresql": _postgresql, "mysql": _mysql, "sqlite": _sqlite}
 
 
 def _row(connection: Any, sql: str, parameters: Sequence[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeGuard
@@ -83,7 +83,7 @@ class QuerySource(CompiledSource):
     @cached_property
     def declaration_digest(self) -> str:
         names = self.members.key.names
-        rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*names)
+        rows = self._range_rows(None, None).order_by(*names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*names, *self.declaration.expressions)
         return digest_of((names, *declared_facts(self.declared), query_facts(rows)))
@@ -98,11 +98,10 @@ class QuerySource(CompiledSource):
     @property
     def can_fingerprint(self) -> bool:
         # The newest row must be known.
-        try:
+        with suppress(KeyError, FieldError):
             lastmod = self.annotated_rows.query.annotations[LASTMOD].output_field
-        except (KeyError, FieldError):
-            return False
-        return self.can_hash and isinstance(lastmod, DateField)
+            return self.can_hash and isinstance(lastmod, DateField)
+        return False
 
     @cached_property
     def can_hash(self) -> bool:
@@ -117,6 +116,7 @@ class QuerySource(CompiledSource):
         return hashes_rows_here(self.members.rows.db)
 
     def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
+        """Return the fingerprint of a range's rows in one query; with `most`, of at most one row more."""
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
             return fingerprint(rows, self.members.key.names, columns, most)
@@ -137,10 +137,7 @@ class QuerySource(CompiledSource):
         return [found[0 if page.after is None else places[page.after]] for page in pages]
 
     def _read_fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Return the fingerprint of a page by reading its rows in slices.
-
-        For as many rows at once, PostgreSQL may read a whole joined table, which takes longer.
-        """
+        """Read rows in slices: for a page at once, PostgreSQL may read a whole joined table."""
         running = RunningFingerprint(self.members.rows.db)
         with closing(self._in_range(after, until, are_hashed=True)) as slices:
             for rows in slices:
@@ -151,9 +148,8 @@ class QuerySource(CompiledSource):
         return self.members.filter_range(self.annotated_rows, *self.members.key.parse_range(after, until))
 
     def is_empty(self) -> bool:
-        if self.members.original is None:
-            return not self.members.rows.exists()
-        return not self.members.keys(None, None, 0, 1)
+        members = self.members
+        return not (members.rows.exists() if members.original is None else members.keys(None, None, 0, 1))
 
     def sample(self) -> Batch | None:
         until = None
@@ -211,14 +207,12 @@ class QuerySource(CompiledSource):
                     raise KeyOrderError(self._repetition(after))
                 batch = self.declaration.batch(rows, homes)
                 if running is not None:
-                    lastmods = () if isinstance(batch.lastmods, str) else batch.lastmods
-                    running.add(rows.hashed, lastmods or ())
+                    running.add(rows.hashed, () if isinstance(batch.lastmods, str) else batch.lastmods)
                 yield batch
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
 
     def _repetition(self, after: Hashable | None) -> str:
-        """Return the message for keys that occur twice after a key, and what to do."""
         options, key = self.annotated_rows.model._meta, self.members.key.name
         place = "" if after is None else f" after key {after!r}"
         if options.managed:
@@ -240,9 +234,8 @@ class QuerySource(CompiledSource):
         rows = self._range_rows(page.after, page.until)
         try:
             totals = rows.aggregate(newest=newest_lastmod, dated=Count(LASTMOD), rows=Count("pk"))
-            if totals["newest"] is None or totals["dated"] < totals["rows"]:
-                return Look(totals["rows"], None)
-            return Look(totals["rows"], drop_future(lastmod_text(totals["newest"])))
+            is_known = totals["newest"] is not None and totals["dated"] >= totals["rows"]
+            return Look(totals["rows"], drop_future(lastmod_text(totals["newest"])) if is_known else None)
         except UNREADABLE:
             # A row is unreadable. When the page is written, the row is skipped and reported.
             lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]

@@ -11,7 +11,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.declared import Declared
 from django_sitemaps09.protocol import Batch, Limits, pages
-from django_sitemaps09.protocol.pages import Fingerprint, Key, Keyed, Page
+from django_sitemaps09.protocol.pages import Key, Keyed, Page
 from django_sitemaps09.rows.declaration import Declaration
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
@@ -44,7 +44,7 @@ class Source(Keyed, Protocol):
 
     @property
     def is_transient(self) -> bool:
-        """Return whether entries expire, as news does."""
+        """Whether entries expire, as news does."""
         return isinstance(self.declared.sitemap, NewsSitemap)
 
     @property
@@ -65,21 +65,13 @@ class Source(Keyed, Protocol):
 
     @property
     def can_fingerprint(self) -> bool:
-        """Return whether fingerprints can show that the rows of a page did not change."""
+        """Whether fingerprints can show that the rows of a page did not change."""
         return False
 
     @property
     def hashes_cheaply(self) -> bool:
-        """Return whether fingerprints add less than a tenth to a full run, which then stores them, too."""
+        """Whether fingerprints add less than a tenth to a full run, which then stores them, too."""
         return False
-
-    def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
-        """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`.
-
-        With `most`, no more than one row after the first `most` is read.
-        """
-        problem = "This source has no fingerprints, because its can_fingerprint is False"
-        raise NotImplementedError(problem)
 
     def sample(self) -> Batch | None:
         """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
@@ -124,9 +116,8 @@ def page_limits(source: Source, limits: Limits) -> Limits:
 
 def protocol_limits(source: Source) -> Limits:
     """Return the limits of the protocol for a page, whatever `limit` and `MAX_BYTES` say."""
-    return Limits(
-        protocol.MAX_NEWS if "news" in source.declared.content else protocol.MAX_URLS, protocol.MAX_BYTES
-    )
+    urls = protocol.MAX_NEWS if "news" in source.declared.content else protocol.MAX_URLS
+    return Limits(urls, protocol.MAX_BYTES)
 
 
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
@@ -135,22 +126,18 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     The length of an entry is estimated from the first entries, with `base` or that of the source. The
     result is rounded down to tenths of the limit, so that a change to one row rarely affects it.
     """
-    batch = source.sample()
-    most = source.rows_per_page
-    if batch and source.declared.item_languages:
+    batch, declared, most = source.sample(), source.declared, source.rows_per_page
+    if batch and declared.item_languages:
         # Most items have only a few of the site's languages, so count the entries of the first items.
-        rows = source.declared.limit * len(batch.keys) // max(1, sum(batch.counts()))
-        most = max(most, _in_tenths(rows, source.declared.limit))
+        rows = declared.limit * len(batch.keys) // max(1, sum(batch.counts()))
+        most = max(most, _in_tenths(rows, declared.limit))
     # Pages of news are refilled in each export, so they need no room for additional rows.
     rows = most if source.is_transient else pages.fill(most)
-    if batch is not None and batch.keys:
-        texts = protocol.elements(
-            protocol.FORMATS[source.declared.format], batch, base or str(source.declared.base)
-        )
+    if batch and batch.keys:
+        texts = protocol.elements(protocol.FORMATS[declared.format], batch, base or str(declared.base))
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
-        if fit < rows:
-            rows = _in_tenths(fit, most)
+        rows = _in_tenths(fit, most) if fit < rows else rows
     return rows
 
 
