@@ -108,7 +108,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     if own.has_instances:
         is_divided = own.is_grouped and divides_groups(query)
     else:
-        is_divided = not own.is_grouped and own.order_repeats_rows
+        is_divided = not own.is_grouped and bool(own.order_joins)
     if query.distinct and is_divided:
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
@@ -215,7 +215,7 @@ def annotate(sitemap: object, items: Any) -> Any:
         return items
     rows = add_columns(items, expressions)
     is_grouped_here = not own.is_grouped and facts(rows).is_grouped
-    if is_grouped_here and own.can_reorder and own.order_repeats_rows:
+    if is_grouped_here and own.can_reorder and own.order_joins:
         # Django would also group by the columns of the order.
         rows = rows.order_by(*key_names(items.model))
     return rows

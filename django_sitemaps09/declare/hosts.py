@@ -33,7 +33,7 @@ from django.http.request import split_domain_port
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.orm.retry import retry
+from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import Base, check_text, short_repr
 
 # The name of the folder of a host.

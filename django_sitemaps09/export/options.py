@@ -18,7 +18,7 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.submission import check_configured
 from django_sitemaps09.export.report import Published, SectionReport
-from django_sitemaps09.orm.retry import retry
+from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import Base, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import LocalStore, Store, state_store, target_store

@@ -84,8 +84,8 @@ class Facts:
     def can_reorder(self) -> bool:
         """Whether items are rows of a model whose order can be replaced by the primary key.
 
-        Rows that the project has fetched can have changed, so they are not read again. Another iterable
-        class may skip rows, so a short chunk would not mean the end.
+        Fetched rows can have changed. An iterable class of the project may skip rows: after a short chunk,
+        others can follow.
         """
         is_whole = self.can_filter and not (self.is_fetched or self.is_limited)
         return is_whole and internals.gives_instances(self.items, plainly=True)
@@ -102,7 +102,7 @@ class Facts:
 
     @cached_property
     def order_joins(self) -> frozenset[str]:
-        """Aliases of the tables that the order reaches over a multi-valued relation."""
+        """Tables that the order reaches over a multi-valued relation: it repeats rows or divides groups."""
         if not self.is_queryset or self._is_ordered_by_own_columns:
             return frozenset()
         try:
@@ -120,17 +120,12 @@ class Facts:
         return all(isinstance(name, str) and name.lstrip("-+") in own_names for name in names)
 
     @property
-    def order_repeats_rows(self) -> bool:
-        """Whether the order follows a multi-valued relation, so it repeats rows or divides groups."""
-        return bool(self.order_joins)
-
-    @property
     def needs_order(self) -> bool:
         """Whether another order would select other rows.
 
         Django groups by the columns of the order. A window function counts the rows that its joins repeat.
         """
-        return (self.is_grouped or self.has_window) and self.order_repeats_rows
+        return (self.is_grouped or self.has_window) and bool(self.order_joins)
 
     @property
     def has_key_ranges(self) -> bool:
@@ -246,7 +241,7 @@ def is_volatile(part: Any) -> bool:
 
 
 def _is_random(node: Any) -> bool:
-    """Return whether a node is `Random()`, or PostgreSQL's `RandomUUID()`."""
+    # Random(), and PostgreSQL's RandomUUID().
     return "RANDOM" in str(getattr(node, "function", "")).upper()
 
 
@@ -278,8 +273,7 @@ def divides_groups(query: Query) -> bool:
 
     Rows that also select this column differ anyway.
     """
-    annotations = query.annotation_select.values()
-    selected = {column for part in annotations for column in columns_in(part.get_group_by_cols())}
-    many_aliases = to_many_aliases(query)
+    parts = (column for part in query.annotation_select.values() for column in part.get_group_by_cols())
+    selected, many_aliases = {*columns_in(parts)}, to_many_aliases(query)
     columns = columns_in(having_columns(query))
     return any(column.alias in many_aliases and column not in selected for column in columns)

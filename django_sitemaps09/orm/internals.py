@@ -346,12 +346,10 @@ class NamespacePatterns(NamedTuple):
 
 
 def find_namespace(resolver: URLResolver, namespaces: Iterable[str]) -> NamespacePatterns:
-    """Return the patterns of the innermost namespace. Raise `UnknownNamespaceError` if none exists.
-
-    As in `reverse()`, an app name selects the default instance of the app, or else the first instance.
-    """
+    """Return the patterns of the innermost namespace. Raise `UnknownNamespaceError` if none exists."""
     prefix, converters = "", {}
     for namespace in namespaces:
+        # As in reverse(), an app name selects the default instance of the app, or else the first instance.
         instances = resolver.app_dict.get(namespace, [namespace])
         instance = namespace if namespace in instances else instances[0]
         if instance not in resolver.namespace_dict:
@@ -369,10 +367,7 @@ def prefixed_resolver(namespaced: NamespacePatterns) -> URLResolver:
 
 
 def reverse_candidates(resolver: URLResolver, name: object) -> list[Any]:
-    """Return the candidates that `reverse()` tries for a name or a view, in the same order.
-
-    Each is a tuple of possibilities (templates and parameters), pattern, defaults and converters.
-    """
+    """Return what `reverse()` tries, each as (templates, parameters), pattern, defaults and converters."""
     return list(resolver.reverse_dict.getlist(name))
 
 

@@ -1,33 +1,40 @@
-"""Read and count the items of a section: in which order, how many at a time, and from which database."""
+"""Reads of a database: the order and number of items, at a time and in all, and retries if a read fails."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import islice
 from sys import maxsize
 from traceback import clear_frames
 from typing import Any, TypeVar
 
+from django import db
 from django.core.exceptions import ValidationError
-from django.db import DataError, connections
+from django.db import DatabaseError, DataError, OperationalError, connections
 from django.db.models import F, QuerySet
 
 from django_sitemaps09.orm.facts import facts, identifying_columns, order_terms
 from django_sitemaps09.orm.internals import iterate, reorder, to_many_aliases
 from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
 
+logger = logging.getLogger(__name__)
+
 ResultT = TypeVar("ResultT")
 
 #: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
-#: 2020-02-30. In SQLite, Django raises `AttributeError` for a time that it cannot parse, and before 6.1,
-#: `TypeError` for a decimal.
+#: 2020-02-30. In SQLite, Django raises `AttributeError` for times, and before 6.1 `TypeError` for decimals.
 UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError, TypeError)
 #: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
 #: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
 # After this number of consecutive unreadable rows, reading fails.
 _FAILURES = 100
+#: Pauses between attempts, in seconds. In total, they are long enough for a restart of the server.
+PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
 @contextmanager
@@ -50,9 +57,8 @@ def chunks(items: Any, size: int) -> Generator[list[Any]]:
 def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     """Yield lists of up to `size` items, in any order, with only one list in memory.
 
-    Each list is a primary key range with a separate query, because a driver can keep all rows of a query in
-    memory. Without such ranges, rows are read through a server-side cursor, which some databases do not
-    have.
+    Each list is a primary key range with a query of its own, because a driver can keep all rows of a query
+    in memory. Without such ranges, rows are read through a server-side cursor, if the database has them.
     """
     if not facts(items).fetches_plainly:
         yield from chunks(items, size)
@@ -81,8 +87,7 @@ def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iter
     """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
 
     A row is unreadable, for example, if Python cannot represent its date. Halve the range to find it. If
-    `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
-    database is broken, and a query for each row would take too long.
+    `fetch` fails for a hundred consecutive rows, the project or the database is broken: raise its error.
     """
     remaining, failures = [range(len(keys))] if keys else [], 0
     while remaining:
@@ -115,9 +120,8 @@ def pin_database(items: Any, using: str | None = None) -> Any:
 def count_rows(items: QuerySet[Any]) -> int:
     """Count the rows of a queryset, including repeated rows from the joins of its order.
 
-    `count()` drops the order with its joins and its grouping, except for a slice. It cannot count a slice
-    of an ordered union, so the whole union is counted. A project's own `count()` can be an estimate, so
-    Django's is called.
+    `count()` drops the order with its joins and its grouping, except for a slice, and fails for a slice of
+    an ordered union. A project's own `count()` can be an estimate, so Django's is called.
     """
     query, count, own = items.query, QuerySet.count, facts(items)
     if own.is_fetched:
@@ -130,7 +134,7 @@ def count_rows(items: QuerySet[Any]) -> int:
     # Django groups the count by the first column of a composite key only.
     has_parts = own.is_grouped and len(items.model._meta.pk_fields) > 1
     # A union keeps the grouping of its first part, but its parts are already grouped.
-    if not own.is_combined and (has_parts or (not query.distinct_fields and own.order_repeats_rows)):
+    if not own.is_combined and (has_parts or (not query.distinct_fields and own.order_joins)):
         return count(items if query.is_sliced else items[:maxsize])
     if query.is_sliced and own.has_instances and not (query.distinct or query.group_by):
         # The database need not sort all rows to count the first ones.
@@ -145,10 +149,8 @@ def in_page_order(items: Any) -> Any:
     Rows of a model lose an order that would list them several times, since Django counts them only once.
     """
     own = facts(items)
-    if not own.is_queryset or own.is_fetched:
-        return items
     query = own.query
-    if query.combinator and query.is_sliced:
+    if not own.is_queryset or own.is_fetched or (own.is_combined and own.is_sliced):
         return items
     if own.can_reorder and not own.needs_order:
         # The order does not repeat rows of a relation again. But DISTINCT includes its columns.
@@ -179,3 +181,86 @@ def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     end = ordering[-1] if ordering else ""
     is_descending = end.startswith("-") if isinstance(end, str) else getattr(end, "descending", False)
     return reorder(items, *ordering, *(name.desc() if is_descending else name.asc() for name in last))
+
+
+def retry(
+    read: Callable[[], ResultT], label: str, *, lost_only: bool = False, pauses: Sequence[float] = PAUSES
+) -> ResultT:
+    """Call `read` and return its result. Retry if the database fails, but not after other exceptions.
+
+    After a lost connection, retry with `pauses` in seconds between attempts. Unless `lost_only` is true,
+    retry once after any other failure of the database, such as a deadlock. Raise `OperationalError` if the
+    caller has opened a transaction, which is lost with its connection.
+    """
+    is_first = not lost_only
+    for pause in pauses:
+        try:
+            return read()
+        except Exception as error:
+            if _is_missing_table(error):
+                raise type(error)(f"a table is missing, run manage.py migrate: {error}") from error
+            if not _is_database_error(error) or not (_close_lost(error) or is_first):
+                raise
+            logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))
+        is_first = False
+        time.sleep(pause)
+    return read()
+
+
+def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
+    """Retry once, at once, after a lost connection: a request must not wait for a server that restarts."""
+    return retry(read, label, lost_only=True, pauses=(0.0,))
+
+
+class Retried:
+    """An object whose attributes and methods are read again if the database fails, but no generators."""
+
+    def __init__(self, target: Any, label: str) -> None:
+        self._target, self._label = target, label
+
+    def __getattr__(self, name: str) -> Any:
+        value = retry(lambda: getattr(self._target, name), self._label)
+        return partial(self._call, value) if callable(value) else value
+
+    def _call(self, method: Callable[..., ResultT], *arguments: Any) -> ResultT:
+        return retry(lambda: method(*arguments), self._label)
+
+
+def _is_missing_table(error: Exception) -> bool:
+    """Return whether a query names a table that does not exist, on SQLite, MariaDB, MySQL or PostgreSQL."""
+    if not isinstance(error, DatabaseError):
+        return False
+    driver_error: Any = error.__cause__
+    # psycopg 3 and 2 have different names for the code, and the server can translate the message.
+    code = getattr(driver_error, "sqlstate", None) or getattr(driver_error, "pgcode", None)
+    # The code also stands for "missing FROM-clause entry", a mistake in the query.
+    is_missing = code == "42P01" and "FROM" not in str(error).partition("\n")[0]
+    return is_missing or error.args[:1] == (1146,) or str(error).startswith("no such table")
+
+
+def _is_database_error(error: Exception) -> bool:
+    """Return whether a database failed; Django does not wrap all errors of drivers."""
+    open_connections: Any = connections.all(initialized_only=True)
+    modules = [db, *(connection.Database for connection in open_connections)]
+    return any(isinstance(error, (part.OperationalError, part.InterfaceError)) for part in modules)
+
+
+def _close_lost(error: Exception) -> bool:
+    """Close lost connections, so that the next query opens new ones; return whether any were lost."""
+    open_connections = connections.all(initialized_only=True)
+    failed_connections = [connection for connection in open_connections if connection.errors_occurred]
+    if any(map(is_in_transaction, failed_connections)):
+        raise OperationalError(
+            "The read cannot be retried, because it runs in a transaction of its caller. Run it outside of "
+            f"atomic(), and without ATOMIC_REQUESTS. The error was: {reason_of(error)}"
+        ) from error
+    lost = [failed for failed in failed_connections if failed.connection is None or not failed.is_usable()]
+    for connection in lost:
+        connection.close()
+    return bool(lost)
+
+
+def is_in_transaction(connection: Any) -> bool:
+    """Return whether a caller has opened a transaction, or turned autocommit off."""
+    # get_autocommit() would open a connection.
+    return connection.in_atomic_block or bool(connection.connection and not connection.get_autocommit())

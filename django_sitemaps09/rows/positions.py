@@ -48,7 +48,7 @@ class PositionSource(CompiledSource):
             return cls(declaration, items, len(items))
         own = facts(items)
         if not (own.is_fetched or isinstance(declaration.declared.sitemap, NewsSitemap)):
-            has_free_order = own.can_reorder and not own.order_repeats_rows
+            has_free_order = own.can_reorder and not own.order_joins
             items = reading.in_total_order(items.order_by() if has_free_order else items)
         return cls(declaration, items, reading.count_rows(items))
 

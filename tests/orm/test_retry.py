@@ -7,7 +7,7 @@ from django.db import OperationalError, connections, transaction
 from django.db.models import F
 
 from django_sitemaps09 import Route
-from django_sitemaps09.orm.retry import retry_once
+from django_sitemaps09.orm.reading import retry_once
 from tests.models import Article
 from tests.support.databases import parameter, require
 from tests.support.internals import Page, read_page

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.rendering.page import Engine as Engine
-from django_sitemaps09.orm.retry import is_in_transaction
+from django_sitemaps09.orm.reading import is_in_transaction
 
 #: Values of the setting `ENGINE`, besides "serial" and the dotted path of a class.
 ENGINES = {

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.orm.retry import retry
+from django_sitemaps09.orm.reading import retry
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.profiling import Costs, record_costs
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
-from django_sitemaps09.orm.retry import retry
+from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import Base, ItemError, reason_of
 from django_sitemaps09.protocol.compression import compressor
 from django_sitemaps09.protocol.filenames import Suffix, page_name

@@ -21,7 +21,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
-from django_sitemaps09.orm.retry import retry
+from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import (
     MAX_MESSAGE,
     MAX_SHOWN,

@@ -19,7 +19,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
-from django_sitemaps09.orm.retry import retry_once
+from django_sitemaps09.orm.reading import retry_once
 from django_sitemaps09.protocol import Base, IndexEntry, reason_of
 from django_sitemaps09.protocol.filenames import INDEX, index_name
 from django_sitemaps09.rows import compile_source, digest_of, has_key_ranges

@@ -18,7 +18,7 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import log_skipped
 from django_sitemaps09.declare.expressions import FormatName
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
-from django_sitemaps09.orm.retry import retry_once
+from django_sitemaps09.orm.reading import retry_once
 from django_sitemaps09.protocol import WriteResult
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.protocol.pages import Page
