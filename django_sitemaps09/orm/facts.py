@@ -82,11 +82,8 @@ class Facts:
 
     @cached_property
     def can_reorder(self) -> bool:
-        """Whether items are rows of a model whose order can be replaced by the primary key.
-
-        Fetched rows can have changed. An iterable class of the project may skip rows: after a short chunk,
-        others can follow.
-        """
+        """Whether items are rows of a model whose order can be replaced by the primary key."""
+        # Fetched rows can have changed. An iterable class of the project may skip rows of a chunk.
         is_whole = self.can_filter and not (self.is_fetched or self.is_limited)
         return is_whole and internals.gives_instances(self.items, plainly=True)
 
@@ -121,10 +118,8 @@ class Facts:
 
     @property
     def needs_order(self) -> bool:
-        """Whether another order would select other rows.
-
-        Django groups by the columns of the order. A window function counts the rows that its joins repeat.
-        """
+        """Whether another order would select other rows."""
+        # Django groups by the columns of the order. A window function counts rows that its joins repeat.
         return (self.is_grouped or self.has_window) and bool(self.order_joins)
 
     @property
@@ -149,11 +144,9 @@ class Facts:
 
     @property
     def _hides_columns(self) -> bool:
-        """Whether MariaDB would not find a column in HAVING unless all columns are selected.
-
-        HAVING can only use columns in SELECT and GROUP BY, and their names must be unique. For a transform
-        such as `__year`, Django groups by the transform, but compares the original column.
-        """
+        """Whether MariaDB would not find a column in HAVING unless all columns are selected."""
+        # HAVING can only use columns in SELECT and GROUP BY, and their names must be unique. For `__year`,
+        # Django groups by the year, but compares the original column.
         if not self.is_grouped or connections[self.items.db].vendor != "mysql":
             return False
         columns = [*dict.fromkeys(having_columns(self.query))]
@@ -170,19 +163,15 @@ def facts(items: Any) -> Facts:
 
 
 def key_names(model: type[Model]) -> list[str]:
-    """Return the field names for ordering by the primary key.
-
-    For a composite key, Django cannot order by `pk` with `distinct()` or a filter on a window.
-    """
+    """Return the field names for ordering by the primary key."""
+    # Django cannot order by a composite `pk` with `distinct()` or a filter on a window.
     names = [field.attname for field in model._meta.pk_fields]
     return names if len(names) > 1 else ["pk"]
 
 
 def identifying_columns(query: Query) -> list[F]:
-    """Return the columns that distinguish rows of `values()`, or rows of a model with annotations.
-
-    Ordering by these columns adds nothing to GROUP BY or SELECT DISTINCT.
-    """
+    """Return the columns that distinguish rows of `values()`, or rows of a model with annotations."""
+    # Ordering by these columns adds nothing to GROUP BY or SELECT DISTINCT.
     # Not names: the name of a relation would order by the `ordering` of the related model.
     return [F(name) for name in (*query.values_select, *query.annotation_select)]
 
@@ -269,10 +258,7 @@ def repeats_rows(query: Query) -> bool:
 
 
 def divides_groups(query: Query) -> bool:
-    """Return whether a condition with an aggregate divides groups by a column of a join.
-
-    Rows that also select this column differ anyway.
-    """
+    """Return whether a condition with an aggregate divides groups by a column of a join that is not selected."""
     parts = (column for part in query.annotation_select.values() for column in part.get_group_by_cols())
     selected, many_aliases = {*columns_in(parts)}, to_many_aliases(query)
     columns = columns_in(having_columns(query))

@@ -64,19 +64,14 @@ def fetches_plainly(items: QuerySet[Any]) -> bool:
 
 
 def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[Any]:
-    """Return an iterator that does not cache rows, and that the caller can close.
-
-    `iterator()` always uses a server-side cursor. Transaction pooling does not support such cursors.
-    """
+    """Return an iterator that does not cache rows, and that the caller can close."""
+    # `iterator()` always uses a server-side cursor. Transaction pooling does not support such cursors.
     rows: Any = items
     return rows._iterator(use_chunked_fetch=on_server, chunk_size=size)  # type: ignore[no-any-return]
 
 
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
-    """Return whether items are model instances, and not the results of `values()` or `values_list()`.
-
-    With `plainly`, return `False` also for a project's own iterable class, because it may skip rows.
-    """
+    """Return whether items are model instances; `plainly`, if no iterable class of a project can skip some."""
     iterable_class = items._iterable_class
     return iterable_class is ModelIterable if plainly else issubclass(iterable_class, ModelIterable)
 
@@ -106,10 +101,7 @@ def assigned_names(items: QuerySet[Any]) -> set[str]:
 
 
 class PlainField(NamedTuple):
-    """A field that an attribute of a model reads as Django does.
-
-    Queries use `name`. `related` is the model of a related object; its manager may hide rows.
-    """
+    """A field that an attribute of a model reads as Django does. In a query, the attribute is `name`."""
 
     field: Any
     name: str
@@ -122,10 +114,7 @@ _RELATED_OBJECTS = (descriptors.ForwardManyToOneDescriptor, descriptors.ForwardO
 
 
 def plain_field(model: type[Model], name: str) -> PlainField | None:
-    """Return the field that an attribute reads; `None` if it is not a field, or is not read plainly.
-
-    A field can have its own descriptor, and a model can define a property with the name of a field.
-    """
+    """Return the field that an attribute reads; `None` if it is not a field, or is not read plainly."""
     descriptor = getattr_static(model, name, None)
     if name == "pk" and descriptor is getattr_static(Model, "pk"):
         key: Any = model._meta.pk
@@ -222,10 +211,7 @@ def compares_exactly(field: Any, using: str) -> bool:
 def compile_query(
     rows: QuerySet[Any], connection: BaseDatabaseWrapper
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
-    """Return the SQL, the parameters, and a function that converts fetched rows as the queryset would.
-
-    Another thread can then fetch the rows. Raise `EmptyResultSet` if the query cannot have rows.
-    """
+    """Return the SQL, the parameters, and a function that converts fetched rows. Raise `EmptyResultSet`."""
     compiler = rows.query.get_compiler(connection.alias)
     sql, parameters = compiler.as_sql()
     return sql, parameters, lambda chunk: list(compiler.results_iter(results=[chunk]))
@@ -262,10 +248,8 @@ def reorder(rows: QuerySet[Any], *ordering: Any) -> QuerySet[Any]:
 
 
 def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
-    """Return a query with all joins that its order needs, and the columns that only the order uses.
-
-    Raise `EmptyResultSet` or `FullResultSet` if no query is needed.
-    """
+    """Return a query with all joins that its order needs, and the columns that only the order uses."""
+    # Raises EmptyResultSet or FullResultSet if no query is needed.
     ordered_query = rows.query.clone()
     _, order, _ = ordered_query.get_compiler(rows.db).pre_sql_setup()
     parts = [expression for expression, (_, _, is_selected) in order if not is_selected]

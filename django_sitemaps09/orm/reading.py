@@ -144,10 +144,8 @@ def count_rows(items: QuerySet[Any]) -> int:
 
 
 def in_page_order(items: Any) -> Any:
-    """Return items for Django's paginator, which counts them and reads each page in separate queries.
-
-    Rows of a model lose an order that would list them several times, since Django counts them only once.
-    """
+    """Return items for Django's paginator, which counts them and reads each page in separate queries."""
+    # Rows of a model lose an order that would list them several times, since Django counts them only once.
     own = facts(items)
     query = own.query
     if not own.is_queryset or own.is_fetched or (own.is_combined and own.is_sliced):

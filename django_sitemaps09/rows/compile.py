@@ -7,6 +7,7 @@ sitemap, such as a class written for that package, is opaque: its entries come f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -47,25 +48,18 @@ def compile_source(
 
 
 def ranged_source(name: str, declared: Declared) -> QuerySource | None:
-    """Return the source of a compiled sitemap; `None` if it has no key ranges.
-
-    Unlike `compile_source()`, this never counts or reads items, unless `items()` itself does.
-    """
+    """Return the source of a compiled sitemap; `None` if it has no key ranges. Count and read no items."""
     items = pin_database(read_items(declared.sitemap))
     return _query_source(name, items, Declaration(declared))
 
 
 def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySource | None:
-    """Return the source of items that can be read by ranges of keys, or `None` if that is not possible.
-
-    A multi-valued join or a filter on a window can give other results within a range. In this case, the
-    rows of the model with a key in the queryset are read. Raise `ImproperlyConfigured` for a broken filter.
-    """
+    """Return the source of items that are read by ranges of keys, or `None` if that is not possible."""
+    # A multi-valued join or a filter on a window can give other results within a range. In this case, the
+    # rows of the model with a key in the queryset are read.
     # Pages of news are refilled in each export, so that their number does not grow.
-    sitemap = declaration.declared.sitemap
-    is_news = isinstance(sitemap, NewsSitemap)
-    own = facts(items)
-    if is_news or not own.is_queryset or own.is_fetched:
+    sitemap, own = declaration.declared.sitemap, facts(items)
+    if isinstance(sitemap, NewsSitemap) or not own.is_queryset or own.is_fetched:
         return None
     if problem := own.problem:
         raise ImproperlyConfigured(f"{type(sitemap).__qualname__}: {' '.join(problem)}")
@@ -77,9 +71,10 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
         except ImproperlyConfigured:
             return None
     source_of = partial(QuerySource.from_rows, name, declaration)
-    rows: QuerySet[Any] = items.all() if own.needs_order else remove_order(items)
+    needs_order = own.needs_order
+    rows: QuerySet[Any] = items.all() if needs_order else remove_order(items)
     query = rows.query
-    if not own.needs_order:
+    if not needs_order:
         # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
         # by its columns if the rows are distinct.
         query.distinct = False
@@ -115,10 +110,9 @@ def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, An
 
 def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
     """Return rows grouped by an aggregate in the expressions, if that makes each row unique."""
-    try:
+    with suppress(FieldError):
         grouped_rows = add_columns(rows, expressions, is_selected=False)
-    except FieldError:
-        return None
-    grouped = facts(grouped_rows)
-    is_unique = grouped.query.group_by and not grouped.has_window and not grouped.repeats_rows
-    return grouped_rows if is_unique else None
+        grouped = facts(grouped_rows)
+        if grouped.query.group_by and not (grouped.has_window or grouped.repeats_rows):
+            return grouped_rows
+    return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -42,13 +43,8 @@ def digest_of(facts: object) -> str:
     return sha256(repr(facts).encode()).hexdigest()
 
 
-def lasting_parameters(parameters: Iterable[object]) -> list[str]:
-    """Return the parameters of a query as text, without times that depend on when the query was built."""
-    return [text for text in map(str, parameters) if not _is_now(text)]
-
-
 def query_facts(rows: QuerySet[Any]) -> object:
-    """Return the SQL and parameters of a query. Parameters of `IN` are sorted, since a set has no order."""
+    """Return the SQL and parameters of a query, without times that depend on when the query was built."""
     with site_locale():
         try:
             sql, parameters, _ = compile_query(rows, connections[rows.db])
@@ -62,16 +58,12 @@ def query_facts(rows: QuerySet[Any]) -> object:
         group = [next(remaining) for _ in range(match[0].count("%s"))]
         ordered += sorted(group, key=str) if match[1] else group
     texts = [_ADDRESS.sub("", str(parameter)) for parameter in (*ordered, *remaining)]
-    return sql, lasting_parameters(texts)
+    return sql, [text for text in texts if not _is_now(text)]
 
 
 def class_facts(declared: Declared, hosts: object) -> object:
-    """Return the facts that every sitemap has: settings, versions and the source code of its classes.
-
-    For a compiled sitemap, `hosts` does not include the base, which never changes in a published section.
-    Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
-    others may only cache values.
-    """
+    """Return the facts of every sitemap. `hosts` are those that decide bytes, and can change."""
+    # The attributes of an instance that affect pages are in its hooks and its query.
     versions = (django_sitemaps09.__version__, django.get_version())
     project = (settings.LANGUAGE_CODE, settings.TIME_ZONE, settings.USE_TZ)
     scheme = getattr(declared.sitemap, "protocol", None)
@@ -84,16 +76,11 @@ def declared_facts(declared: Declared) -> tuple[object, object]:
     languages = declared.languages
     form = (sorted(declared.namespaces.items()), declared.format, _stable_value(declared.x_default))
     hooks = [_hook_facts(hook, languages) for hook in declared.hooks.values()]
-    facts = (languages, declared.is_linked, *form, hooks)
-    return class_facts(declared, declared.hosts.others), facts
+    return class_facts(declared, declared.hosts.others), (languages, declared.is_linked, *form, hooks)
 
 
 def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
-    """Return a hook as stable values. For a `Route`, add the URL patterns that `reverse()` tries.
-
-    These depend on the language, as the constants of a `PathTemplate` do. Expressions are not included,
-    since they are part of the query.
-    """
+    """Return a hook as stable values, without expressions, which are part of the query."""
     if isinstance(hook, Mapping):
         return [(str(code), _hook_facts(value, [str(code)])) for code, value in hook.items()]
     if not isinstance(hook, LocationTemplate):
@@ -113,25 +100,20 @@ def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
 def _candidate_facts(candidate: Any) -> object:
     named_converters = sorted(candidate.converters.items())
     converters = [(name, _class_source(type(converter))) for name, converter in named_converters]
-    names = list(candidate.names)
-    return candidate.template, names, _stable_value(candidate.defaults), converters, candidate.regex.pattern
+    defaults = _stable_value(candidate.defaults)
+    return candidate.template, list(candidate.names), defaults, converters, candidate.regex.pattern
 
 
 def _class_source(cls: type) -> tuple[str, str]:
-    """Return the name of a class, with the digest of its module's file unless its package is versioned.
-
-    The source of the class alone is not enough, since the class calls other code in its module. Up to
-    Python 3.12, finding the source of a class also takes a tenth of a second.
-    """
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    if cls.__module__.partition(".")[0] in _VERSIONED:
-        return name, ""
-    try:
-        path = Path(inspect.getfile(cls))
-        status = path.stat()
-        return name, _file_digest(path, status.st_mtime_ns, status.st_size)
-    except (OSError, TypeError):
-        return name, ""
+    """Return the name of a class, with the digest of its module's file unless its package is versioned."""
+    # The class calls other code of its module. Up to Python 3.12, finding its own source takes long, too.
+    name, digest = f"{cls.__module__}.{cls.__qualname__}", ""
+    if cls.__module__.partition(".")[0] not in _VERSIONED:
+        with suppress(OSError, TypeError):
+            path = Path(inspect.getfile(cls))
+            status = path.stat()
+            digest = _file_digest(path, status.st_mtime_ns, status.st_size)
+    return name, digest
 
 
 @lru_cache(maxsize=256)

@@ -151,10 +151,7 @@ def can_hash(rows: QuerySet[Any]) -> bool:
 def fingerprint(
     rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], most: int | None = None
 ) -> Fingerprint:
-    """Return the number and the hash of rows; of all, or of the first `most` and one more.
-
-    The newest lastmod is not read.
-    """
+    """Return the number and the hash of rows, and no newest lastmod; of all, or of `most` and one more."""
     is_local, names = hashes_rows_here(rows.db), (*keys, *columns)
     if is_local or most is not None:
         rows = rows.order_by(*keys)

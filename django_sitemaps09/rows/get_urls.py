@@ -49,8 +49,7 @@ class _PageUrls(NamedTuple):
 class UrlsSource(Source):
     """Source of an opaque sitemap, with the pages of the sitemap's paginator.
 
-    A key is a page number and a position on that page. So a page with too many entries for one file can be
-    split.
+    A key is a page number and a position on that page, so that a page can be split.
     """
 
     position_parts = 2
@@ -62,11 +61,8 @@ class UrlsSource(Source):
         self._has_begun = False
 
     def begin(self, number: int) -> None:
-        """Call an overridden `get_urls()` for a page before the paginator is used.
-
-        The view of `django.contrib.sitemaps` only calls `get_urls()`, and a class can choose its items by
-        site there. The page is kept until it is read. Exceptions from the class are raised.
-        """
+        """Call an overridden `get_urls()` before the paginator is used. Keep its page until it is read."""
+        # The view of `django.contrib.sitemaps` calls only `get_urls()`, where a class can choose items.
         if not self._has_begun and not is_contribs(self.sitemap, "get_urls"):
             self._peek(number)
 
@@ -186,10 +182,7 @@ def _contribs_base(declared: Declared, site: Any) -> str:
 def _checked_batch(
     declared: Declared, urls: Sequence[Any], page: int, start: int, site: Any, homes: set[str]
 ) -> Batch:
-    """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids.
-
-    `homes` are the bases that the file has as a location so far, for an empty location.
-    """
+    """Return a batch of what the protocol allows. `homes` are the bases that the file has as a location."""
     base = _contribs_base(declared, site)
     # A project can write the domain as Unicode.
     own = protocol.origin(str(protocol.parse_base(base)))
@@ -227,11 +220,10 @@ def url_batch(
     alternate: Callable[[Any], Alternate],
     allowed_hosts: AllowedHosts | None = None,
 ) -> Batch:
-    """Return entry dicts as a batch. Skip the entries whose location is invalid.
+    """Return entry dicts as a batch, without those whose location is invalid. Other keys are optional.
 
-    In each dict, only the key `location` is required. `converters` return the text of an `entry_value()`,
-    `alternate` returns a link. By default, other paths are joined to the host of the first absolute
-    location.
+    `converters` return the text of an `entry_value()`, `alternate` returns a link. By default, other paths
+    are joined to the host of the first absolute location.
     """
     are_dicts = {*map(type, urls)} <= {dict}
 

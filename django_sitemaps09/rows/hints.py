@@ -29,11 +29,7 @@ _QUERIES_PER_ITEM = 0.1
 
 # Hooks that cannot be declared as expressions.
 _WITHOUT_COLUMNS: tuple[Step, ...] = (*HOOKS, "x_default", "extensions")
-_CALLS: dict[Step, str] = {
-    "items": "items()",
-    "languages": "get_languages_for_item()",
-    "get_urls": "get_urls()",
-}
+_CALLS = {"items": "items()", "languages": "get_languages_for_item()", "get_urls": "get_urls()"}
 _SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same output."
 # Kinds of items whose rows are not read as columns.
 _UNION, _LIST, _EVALUATED, _OBJECTS = "a union", "a list of rows", "an evaluated queryset", "a list"
@@ -44,17 +40,17 @@ _WITHOUT_EXPRESSIONS = (_UNION, *_IN_MEMORY)
 def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
     """Return a line for each slow step, the slowest first, then a line for a slow queryset."""
     items = max((cost.items for cost in costs.steps.values()), default=0)
-    lines = []
+    lines, kind = [], _kind(source)
     for step, cost in sorted(costs.steps.items(), key=lambda entry: -entry[1].seconds):
         taken, total = (seconds / max(items, 1) * 1e6 for seconds in (cost.seconds, costs.seconds))
         # Not every terminal can display the micro sign, so use the word.
         time = f"{taken:.1f} of the {total:.1f} microseconds spent per item"
         if cost.queries >= _MANY_QUERIES and cost.queries > _QUERIES_PER_ITEM * items > 0:
-            name, advice = _query_hint(step, source)
+            name, advice = _query_hint(step, source, kind)
             queries = f"{cost.queries / items:.1f} queries per item"
             lines.append(f"{name} runs {queries} and takes {time}: {cost.sql}. {advice}")
-        elif items >= _WORTH_TIMING and cost.seconds >= _min_share(step, source) * costs.seconds:
-            problem, advice = _slow_hint(step, source, costs)
+        elif items >= _WORTH_TIMING and cost.seconds >= _min_share(step, kind) * costs.seconds:
+            problem, advice = _slow_hint(step, source, kind, costs)
             lines.append(f"{problem}: this takes {time}. {advice}")
     if urls >= _WORTH_TIMING and has_key_ranges(source):
         lines += _queryset_hints(source.members)
@@ -82,27 +78,26 @@ def _queryset_hints(members: Members) -> list[str]:
     ]
 
 
-def _min_share(step: Step, source: Source) -> float:
-    """Return the smallest share of a section's time at which a step gets a hint."""
-    kind = _kind(source)
+def _min_share(step: Step, kind: str) -> float:
     if step == "positions" or (step == "items" and kind in _IN_MEMORY):
         return _SHARE_OF_READING
     # The step "items" reads no rows if items() returns a queryset. Only rows can have expressions.
     return _NEVER if step in ("items", *_WITHOUT_COLUMNS) or kind == _OBJECTS else _SHARE
 
 
-def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
+def _slow_hint(step: Step, source: Source, kind: str, costs: Costs) -> tuple[str, str]:
     """Return why a step is slow, and what to do instead."""
+    name, sitemap = _name(step, source), source.declared.sitemap
     if step == "get_urls":
-        problem, advice = opaque_reason(source.declared.sitemap)
+        problem, advice = opaque_reason(sitemap)
         return f"{problem[0].lower()}{problem[1:-1]}", advice
-    if step == "items" and _kind(source) == _EVALUATED:
-        problem = f"{type(source.declared.sitemap).__qualname__}.items() evaluates its queryset"
+    if step == "items" and kind == _EVALUATED:
+        problem = f"{type(sitemap).__qualname__}.items() evaluates its queryset"
         return problem, "Test for rows by exists(), so that they are read by key ranges."
     if step == "items":
         return "items() returns a list", "If its items are rows, return the queryset instead."
     if step == "positions":
-        problem = f"items() returns {_kind(source)}, which is paginated by position"
+        problem = f"items() returns {kind}, which is paginated by position"
         return problem, "Return a plain queryset, which is read by key ranges."
     if step == "instances":
         steps = (*FIELDS, "languages", *_WITHOUT_COLUMNS)
@@ -110,23 +105,22 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
         verb = "is a method" if len(methods) == 1 else "are methods"
         problem = f"model instances are created, because {_join_names(methods)} {verb}"
         return problem, "If every hook is a constant or an expression, only columns are read."
-    name = _name(step, source)
     if step == "languages":
         return f"{name} is called for each item", "Remove it if all items have the same languages."
     problem = f"{step} is a method" if name == step else f"{step} calls {name} for each item"
-    if _kind(source) in _WITHOUT_EXPRESSIONS:
-        return problem, f"The items come from {_kind(source)}: expressions need a plain queryset."
+    if kind in _WITHOUT_EXPRESSIONS:
+        return problem, f"The items come from {kind}: expressions need a plain queryset."
     if step == "location":
         return problem, f'Declare location = Route("viewname", ...) with F() expressions. {_SUGGEST}'
     return problem, f'Declare {step} = F("field"), another expression, or a constant. {_SUGGEST}'
 
 
-def _query_hint(step: Step, source: Source) -> tuple[str, str]:
+def _query_hint(step: Step, source: Source, kind: str) -> tuple[str, str]:
     """Return the name of a step that queries the database for each item, and what to do instead."""
     if step in ("instances", "positions"):
         return "reading rows", "Check __init__(), from_db() and the signals of the model."
     advice = "Add select_related() or prefetch_related() to the queryset"
-    if step in FIELDS and _kind(source) not in _WITHOUT_EXPRESSIONS:
+    if step in FIELDS and kind not in _WITHOUT_EXPRESSIONS:
         column = 'F("relation__field")'
         advice += f", or declare a Route with {column}" if step == "location" else f", or declare {column}"
     return _name(step, source), f"{advice}."

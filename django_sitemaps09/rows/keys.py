@@ -222,10 +222,8 @@ def _can_be_null(column: Any) -> bool:
 
 
 def _limits(field: Any, connection: Any) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value that Python can represent, if a server can store others.
-
-    PostgreSQL has infinite dates and times, dates after 9999, 24:00, and decimals that are not a number.
-    """
+    """Return the least and the greatest value that Python can represent, if a server can store others."""
+    # PostgreSQL has infinite dates and times, dates after 9999, 24:00, and decimals that are not a number.
     if connection.vendor == "sqlite" or not type(field).__module__.startswith("django."):
         return None
     if isinstance(field, models.DateTimeField):

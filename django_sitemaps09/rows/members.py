@@ -1,4 +1,4 @@
-"""Read the rows of a section by ranges of their key, or by lists of keys if ranges do not help.
+"""Select the rows of a section by ranges of their key, or by lists of keys if ranges do not help.
 
 For a filter over a multi-valued relation, or for an aggregate, a database may process all rows after a key
 before it returns the first one. So each query has a short range of keys with both ends.
@@ -57,7 +57,7 @@ class Members(NamedTuple):
 
     @property
     def are_costly(self) -> bool:
-        """Return whether the database needs more time to select rows than to return them."""
+        """Whether the database needs more time to select rows than to return them."""
         return self.original is not None or self.are_grouped
 
     @property
@@ -79,14 +79,14 @@ class Members(NamedTuple):
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
-        range_rows, original = self.key.filter_range(rows, after, until), self.original
+        rows, original = self.key.filter_range(rows, after, until), self.original
         if original is None:
-            return range_rows
+            return rows
         # PostgreSQL may hash a range in the subquery. Without a range, it plans for the first rows only.
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
         if not (self.looks_beyond or is_long_range):
             original = self.key.filter_range(original, after, until)
-        return add_condition(range_rows, KeyInRows(original))
+        return add_condition(rows, KeyInRows(original))
 
     def filter_keys(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
         """Filter `rows` of the model by a list of keys, given in the order of the database."""
@@ -130,21 +130,18 @@ class Members(NamedTuple):
         return [self.key.row_key(row) for row in rows[skip : skip + most]]
 
     def key_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return only the keys of rows, grouped by their primary key, and not by all columns of the model.
-
-        The groups are the same, but SQLite sorts by each column in GROUP BY.
-        """
+        """Return only the keys of rows, grouped by their primary key, not by all columns of the model."""
+        # The groups are the same, but SQLite sorts by each column in GROUP BY.
         rows = rows.values_list(*self.key.names)
         query, fields = rows.query, {*rows.model._meta.pk_fields}
+
+        def is_needed(part: Any) -> bool:
+            is_own = isinstance(part, Col) and part.alias == query.base_table
+            return not is_own or part.target in fields
+
         # GROUP BY must contain the columns in a condition with an aggregate.
         if isinstance(query.group_by, tuple) and not having_columns(query):
-            query.group_by = tuple(
-                part
-                for part in query.group_by
-                if not (
-                    isinstance(part, Col) and part.alias == query.base_table and part.target not in fields
-                )
-            )
+            query.group_by = tuple(filter(is_needed, query.group_by))
         return rows
 
     def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
@@ -179,8 +176,7 @@ class Members(NamedTuple):
         if key is not None or len(self.key.names) > 1:
             return key
         [name] = self.key.names
-        rows = self.model_rows().order_by(f"{direction}{name}")
-        return rows.values_list(name, flat=True).first()
+        return self.model_rows().order_by(f"{direction}{name}").values_list(name, flat=True).first()
 
     def model_rows(self) -> QuerySet[Any]:
         """Return all rows of the model that have a key, including those that the section does not list."""
@@ -217,10 +213,7 @@ class KeyInRows(Func):
 
 
 class KeyInList(Func):
-    """Condition that a key is in a list.
-
-    For composite keys on SQLite, Django writes an OR of all keys, and SQLite accepts at most 1,000 of them.
-    """
+    """Condition that a key is in a list. On SQLite, Django writes at most 1,000 composite keys."""
 
     output_field = BooleanField()
 
@@ -237,7 +230,6 @@ class KeyInList(Func):
         )
         width = len(self.fields)
         row = "%s" if width == 1 else f"({', '.join(['%s'] * width)})"
-        rows = ", ".join([row] * len(self.keys))
-        if width > 1 and connection.vendor == "sqlite":
-            rows = f"VALUES {rows}"
+        values_word = "VALUES " if width > 1 and connection.vendor == "sqlite" else ""
+        rows = f"{values_word}{', '.join([row] * len(self.keys))}"
         return f"{_columns_sql(self, compiler)} IN ({rows})", parameters

@@ -137,10 +137,7 @@ class _Items(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Query for the declared columns of rows, after the columns that distinguish the rows.
-
-    If `convert` is not `None`, the database returns lastmods as texts, which it converts.
-    """
+    """Query for declared columns, after those that distinguish rows. `convert` converts lastmod texts."""
 
     rows: QuerySet[Any]
     expressions: Sequence[str]
@@ -170,10 +167,7 @@ def _position(key: Key | None) -> int:
 
 
 def _columns(items: Any, declaration: Declaration) -> list[_Columns]:
-    """Return queries for the declared columns of items in their order, the fastest first.
-
-    Return an empty list if a hook takes the items, or if only `load_columns` can read the columns.
-    """
+    """Return queries for the declared columns, the fastest first; none if only `_Items` can read them."""
     expressions = declaration.expressions
     if not expressions or declaration.needs_items or not facts(items).has_plain_instances:
         return []
@@ -251,10 +245,7 @@ def _parts(query: Query) -> list[Query]:
 
 
 def _union_names(query: Query) -> list[str] | None:
-    """Return the names of the columns that distinguish and order the rows of a union.
-
-    All its parts must be rows of one model with equal annotations. Otherwise, return `None`.
-    """
+    """Return the names of columns that distinguish and order the rows of a union; `None` if its parts differ."""
     parts = _parts(query)
     unions = [part for part in parts if part.combinator]
     first, *others = [part for part in parts if not part.combinator]

@@ -176,10 +176,7 @@ class QuerySource(CompiledSource):
         return self.members.key.text(key)
 
     def batches(self, page: Page, running: RunningFingerprint | None = None) -> Generator[Batch]:
-        """Yield the entries of a page, and add its rows to a fingerprint.
-
-        Raise `KeyOrderError` if a key occurs twice.
-        """
+        """Yield the entries of a page. Add its rows to a fingerprint. Raise `KeyOrderError` for equal keys."""
         slices = self._in_range(page.after, page.until, are_hashed=running is not None)
         return self._batches(slices, self.members.key.parse(page.after), running)
 
@@ -257,10 +254,7 @@ class PageRows(NamedTuple):
 
 @contextmanager
 def read_page(source: Source, page: Page, *, needs_fingerprint: bool = True) -> Iterator[PageRows]:
-    """Read a page inside the block.
-
-    The fingerprint is unknown if the source cannot fingerprint rows, or if a row is unreadable.
-    """
+    """Read a page inside the block. Its fingerprint is unknown if rows are unreadable or have none."""
     running = None
     if needs_fingerprint and has_key_ranges(source) and source.can_hash:
         running = RunningFingerprint(source.members.rows.db)

@@ -67,11 +67,7 @@ def slice_size(rows: int, declaration: Declaration) -> int:
 
 
 def text_converter(rows: QuerySet[Any], name: str = LASTMOD) -> ConvertTexts | None:
-    """Return how texts of the annotation `name` are converted; `None` if Python must convert each value.
-
-    Python must convert times that are not in UTC, since the conversion needs the history of time zones. It
-    must also convert values if the field or the expression has a converter.
-    """
+    """Return how texts of the annotation `name` are converted; `None` if Python must convert each value."""
     expression: Any = rows.query.annotations.get(name)
     try:
         field: Any = getattr(expression, "output_field", None)

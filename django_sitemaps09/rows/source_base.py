@@ -19,11 +19,7 @@ _MARGIN = 1.05
 
 
 class Source(Keyed, Protocol):
-    """Rows of a section, and the conversion of a range of rows to text.
-
-    By default, pages are ranges of positions. Positions do not identify rows, so there is no key
-    identity, and no fingerprint.
-    """
+    """Rows of a section, and the conversion of a range of rows to text. By default, pages are positions."""
 
     #: Number of parts in a position.
     position_parts: ClassVar[int] = 1
@@ -49,10 +45,8 @@ class Source(Keyed, Protocol):
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:
-        """Key identity; `None` if there is no key. Bounds of a page are only valid for the same identity.
-
-        It consists of the database vendor, and of the table, name, type and collation of each column.
-        """
+        """The vendor of the database, then table, name, type and collation of key columns; `None` if none."""
+        # Bounds of a page are only valid for the same identity.
         return None
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
