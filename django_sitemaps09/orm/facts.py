@@ -258,7 +258,7 @@ def repeats_rows(query: Query) -> bool:
 
 
 def divides_groups(query: Query) -> bool:
-    """Return whether a condition with an aggregate divides groups by a column of a join that is not selected."""
+    """Return whether a condition with an aggregate divides groups by an unselected column of a join."""
     parts = (column for part in query.annotation_select.values() for column in part.get_group_by_cols())
     selected, many_aliases = {*columns_in(parts)}, to_many_aliases(query)
     columns = columns_in(having_columns(query))

@@ -71,7 +71,7 @@ def iterate(items: QuerySet[Any], size: int, *, on_server: bool) -> Generator[An
 
 
 def gives_instances(items: QuerySet[Any], *, plainly: bool = False) -> bool:
-    """Return whether items are model instances; `plainly`, if no iterable class of a project can skip some."""
+    """Return whether items are model instances; with `plainly`, by an iterable class that skips none."""
     iterable_class = items._iterable_class
     return iterable_class is ModelIterable if plainly else issubclass(iterable_class, ModelIterable)
 

@@ -245,7 +245,7 @@ def _parts(query: Query) -> list[Query]:
 
 
 def _union_names(query: Query) -> list[str] | None:
-    """Return the names of columns that distinguish and order the rows of a union; `None` if its parts differ."""
+    """Return the names that distinguish and order the rows of a union; `None` if its parts differ."""
     parts = _parts(query)
     unions = [part for part in parts if part.combinator]
     first, *others = [part for part in parts if not part.combinator]

@@ -45,7 +45,7 @@ class Source(Keyed, Protocol):
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:
-        """The vendor of the database, then table, name, type and collation of key columns; `None` if none."""
+        """The vendor of the database; table, name, type and collation of key columns. `None` for positions."""
         # Bounds of a page are only valid for the same identity.
         return None
 
