@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from operator import itemgetter, methodcaller
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from django.core.paginator import EmptyPage
 
@@ -39,11 +39,8 @@ ENTRY_KEYS = _KEYS | _HOOKED
 _MAX_KEY = 40
 
 
-class _PageUrls(NamedTuple):
-    """Entries of one page, and what was skipped."""
-
-    urls: list[Any]
-    skipped: list[ItemError]
+# Entries of one page, and what was skipped; `None` for a page that does not exist.
+_PageUrls: TypeAlias = "tuple[list[Any], list[ItemError]] | None"
 
 
 class UrlsSource(Source):
@@ -56,8 +53,8 @@ class UrlsSource(Source):
 
     def __init__(self, declared: Declared) -> None:
         self._declared, self.sitemap = declared, declared.sitemap
-        # Pages that `get_urls()` returned and that are not read yet; `None` for a page that does not exist.
-        self._pages: dict[int, _PageUrls | None] = {}
+        # Pages that `get_urls()` returned and that are not read yet.
+        self._pages: dict[int, _PageUrls] = {}
         self._has_begun = False
 
     def begin(self, number: int) -> None:
@@ -93,8 +90,7 @@ class UrlsSource(Source):
             return False
         # A class that creates its own entries may have no items. If it ignores the page number, each page
         # has all entries.
-        page_urls = [page.urls for page in self._pages.values() if page is not None]
-        urls = next(filter(None, page_urls), None) or self._peek(1)
+        urls = next((page[0] for page in self._pages.values() if page and page[0]), None) or self._peek(1)
         if urls:
             logger.warning(
                 "%s.get_urls() returns %d entries, but its paginator has none, so the number of pages is "
@@ -118,12 +114,11 @@ class UrlsSource(Source):
             page_urls = self._pages.pop(number) if number in self._pages else self._page(number)
             if page_urls is None:
                 return
-            note_ignored_keys(_ignored_keys(page_urls.urls))
-            start = offset if number == first else 0
-            end = stop if number == last else None
-            urls = page_urls.urls[start:end]
-            batch = _checked_batch(self.declared, urls, number, start, self.site, homes)
-            yield replace(batch, errors=[*batch.errors, *page_urls.skipped])
+            urls, skipped = page_urls
+            note_ignored_keys(_ignored_keys(urls))
+            start, end = offset if number == first else 0, stop if number == last else None
+            batch = _checked_batch(self.declared, urls[start:end], number, start, self.site, homes)
+            yield replace(batch, errors=[*batch.errors, *skipped])
             if last is None and number >= self.paginator.num_pages:
                 return
 
@@ -132,14 +127,14 @@ class UrlsSource(Source):
         if number not in self._pages:
             self._pages[number] = self._page(number)
         page_urls = self._pages[number]
-        return [] if page_urls is None else page_urls.urls
+        return [] if page_urls is None else page_urls[0]
 
-    def _page(self, number: int) -> _PageUrls | None:
+    def _page(self, number: int) -> _PageUrls:
         page_urls, scheme = None, self.declared.base.scheme
         with suppress(EmptyPage), step("get_urls") as cost, collect_skips() as skipped:
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=scheme))
             cost.items = len(urls)
-            page_urls = _PageUrls(urls, skipped)
+            page_urls = urls, skipped
         # Not set if get_urls() raises an error other than EmptyPage: begin() can then try another page.
         self._has_begun = True
         return page_urls
@@ -170,13 +165,12 @@ class _Place(NamedTuple):
 
 def _contribs_base(declared: Declared, site: Any) -> str:
     """Return what `django.contrib.sitemaps` puts before locations, or the base if that is invalid."""
-    try:
+    with suppress(Exception):  # a project's method can raise anything or be missing
         sitemap = declared.sitemap
         text = f"{sitemap.get_protocol(declared.base.scheme)}://{sitemap.get_domain(site)}"
         protocol.parse_base(text)
-    except Exception:  # noqa: BLE001 a project's method can raise anything or be missing
-        return str(declared.base)
-    return text
+        return text
+    return str(declared.base)
 
 
 def _checked_batch(

@@ -176,7 +176,7 @@ class QuerySource(CompiledSource):
         return self.members.key.text(key)
 
     def batches(self, page: Page, running: RunningFingerprint | None = None) -> Generator[Batch]:
-        """Yield the entries of a page, and add its rows to `running`. Raise `KeyOrderError` for equal keys."""
+        """Yield the entries of a page. Add its rows to `running`. Raise `KeyOrderError` for equal keys."""
         slices = self._in_range(page.after, page.until, are_hashed=running is not None)
         return self._batches(slices, self.members.key.parse(page.after), running)
 

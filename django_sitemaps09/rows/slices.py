@@ -38,8 +38,7 @@ SAMPLE = 200
 SLICE = 1_500
 # Rows in a slice of columns: a full page needs ten queries, and fewer would hardly save time.
 COLUMNS_SLICE = 4_800
-# Rows in a slice from a server if each query takes long to begin, for example since it reads a whole joined
-# table.
+# Rows in a slice from a server if each query takes long to begin, for example to read a whole joined table.
 COSTLY_SLICE = 25_000
 # The minimum number of rows in a slice. For fewer rows, the query would cost more than the rows.
 _FEWEST = 100
@@ -66,18 +65,18 @@ def slice_size(rows: int, declaration: Declaration) -> int:
     return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
-def text_converter(rows: QuerySet[Any], name: str = LASTMOD) -> ConvertTexts | None:
-    """Return how texts of the annotation `name` are converted; `None` if Python must convert each value."""
-    expression: Any = rows.query.annotations.get(name)
+def text_converter(rows: QuerySet[Any]) -> ConvertTexts | None:
+    """Return how lastmods as texts are converted; `None` if Python must convert each value."""
+    expression: Any = rows.query.annotations.get(LASTMOD)
     try:
         field: Any = getattr(expression, "output_field", None)
     except FieldError:
         return None
     kind = field.get_internal_type() if field is not None else None
-    connection = connections[rows.db]
+    connection, times = connections[rows.db], kind == "DateTimeField"
     if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
         return None
-    times = kind == "DateTimeField"
+    # The conversion of times that are not in UTC needs the history of time zones.
     if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
         return None
     # Only PostgreSQL writes the zone after a time.
@@ -298,7 +297,14 @@ class _Prefetcher:
             sql, parameters, convert = compile_query(query, self.connection)
         except EmptyResultSet:
             return lambda: ((), ())
-        fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
+
+        def fetch_here() -> Records:
+            with self.connection.cursor() as cursor:
+                cursor.execute(sql, parameters)
+                records: Records = cursor.fetchall()
+            return records
+
+        fetch: Callable[[], Records] = fetch_here
         is_parallel = type(self.connection).__module__ in _PARALLEL
         if is_parallel and not (self.connection.execute_wrappers or self.is_first):
             fetch = self._in_thread(fetch)
@@ -309,12 +315,6 @@ class _Prefetcher:
             return records, convert(records)
 
         return result
-
-    def _fetch(self, sql: str, parameters: Sequence[Any]) -> Records:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            rows: Records = cursor.fetchall()
-        return rows
 
     def _in_thread(self, fetch: Callable[[], Records]) -> Callable[[], Records]:
         if self.thread is None:

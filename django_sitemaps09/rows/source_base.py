@@ -29,14 +29,19 @@ class Source(Keyed, Protocol):
         """The declarations of the sitemap."""
 
     @property
+    def entries_per_item(self) -> int:
+        """Maximum number of entries of a row."""
+        return 1
+
+    @property
     def rows_per_page(self) -> int:
         """Number of rows on a page if only the number of entries is limited."""
-        return self.declared.limit
+        return max(1, self.declared.limit // self.entries_per_item)
 
     @property
     def entries_per_page(self) -> int:
         """Maximum number of entries on a page: the `limit`, or more if a single item has more entries."""
-        return self.declared.limit
+        return max(self.declared.limit, self.entries_per_item)
 
     @property
     def is_transient(self) -> bool:
@@ -45,7 +50,7 @@ class Source(Keyed, Protocol):
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:
-        """The vendor of the database; table, name, type and collation of key columns. `None` for positions."""
+        """Database vendor; table, name, type and collation of each key column. `None` for positions."""
         # Bounds of a page are only valid for the same identity.
         return None
 
@@ -94,14 +99,8 @@ class CompiledSource(Source):
         return self.declaration.declared
 
     @property
-    def rows_per_page(self) -> int:
-        # A limit counts the entries of all languages.
-        return max(1, self.declared.limit // self.declaration.entries_per_item)
-
-    @property
-    def entries_per_page(self) -> int:
-        # All entries of an item are on one page.
-        return max(self.declared.limit, self.declaration.entries_per_item)
+    def entries_per_item(self) -> int:
+        return self.declaration.entries_per_item
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:

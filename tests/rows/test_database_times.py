@@ -17,7 +17,7 @@ from django_sitemaps09 import Route
 from django_sitemaps09.rows.slices import text_converter
 from tests.models import Article, Visit
 from tests.support.databases import ON_MARIADB, ON_POSTGRESQL, execute
-from tests.support.internals import alias, w3c
+from tests.support.internals import w3c
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, page_map
 
@@ -60,7 +60,7 @@ def same(rows, expression, slug="slug"):
 
 
 def reads_text(rows, expression):
-    return text_converter(source_of(rows, expression).annotated_rows, alias("lastmod")) is not None
+    return text_converter(source_of(rows, expression).annotated_rows) is not None
 
 
 def casts(source, column="updated"):
