@@ -89,12 +89,10 @@ class Facts:
 
     @cached_property
     def has_window(self) -> bool:
-        """Whether conditions or annotations have a window function over all rows."""
         return self.is_queryset and has_window_function(self.query)
 
     @cached_property
     def repeats_rows(self) -> bool:
-        """Whether a join or a function can repeat rows that no GROUP BY makes unique again."""
         return self.is_queryset and repeats_rows(self.query)
 
     @cached_property
@@ -132,7 +130,6 @@ class Facts:
 
     @property
     def has_random_order(self) -> bool:
-        """Whether rows have another order in each query."""
         return self.is_queryset and _has_random_order(self.query)
 
     @property
@@ -158,7 +155,6 @@ class Facts:
 
 
 def facts(items: Any) -> Facts:
-    """Return what is true of items."""
     return Facts(items)
 
 

@@ -126,22 +126,22 @@ class _Conversion:
 
     def _localizations(self, rows: Rows) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
-        declared, languages = self.declared, self.declared.languages
+        languages, languages_of = self.declared.languages, self.declared.item_languages
         if languages is None:
             return [Localization("", self._locations(rows, None))]
         if ITEM_LANGUAGE in rows.columns:
             spell_own = cache(partial(spelling, languages=languages))
             own = list(map(spell_own, rows.columns[ITEM_LANGUAGE]))
             rows = rows._replace(columns={**rows.columns, ITEM_LANGUAGE: own})
-        if declared.item_languages is None:
+        if languages_of is None:
             everything = range(len(rows.keys))
             return [part for code in languages for part in self._localized(code, everything, rows)]
-        languages_of, spell = declared.item_languages, cache(self._spell)
+        spell = cache(self._spell)
         positions_by_code: dict[str, list[int]] = {}
-        codes_by_item = self._call(
-            lambda item: list(map(spell, languages_of(item))), rows, "languages", failed=()
+        item_codes = self._call(
+            lambda item: [*map(spell, languages_of(item))], rows, "languages", failed=()
         )
-        for position, codes in enumerate(codes_by_item):
+        for position, codes in enumerate(item_codes):
             for code in dict.fromkeys(codes):
                 positions_by_code.setdefault(code, []).append(position)
         # The order must not depend on how the rows are sliced.
@@ -180,10 +180,8 @@ class _Conversion:
         pairs = list(zip(localization.texts(), own, strict=True))
         listed = [url if language == code else None for url, language in pairs]
         linked = [url if language != code else None for url, language in pairs]
-        return [
-            localization._replace(locations=listed),
-            localization._replace(locations=linked, is_listed=False),
-        ]
+        links = localization._replace(locations=linked, is_listed=False)
+        return [localization._replace(locations=listed), links]
 
     def _localization(self, code: str, positions: Sequence[int], rows: Rows) -> Localization:
         language = self._hreflang(code) if self.declared.is_linked else ""

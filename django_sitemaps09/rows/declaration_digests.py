@@ -62,7 +62,8 @@ def query_facts(rows: QuerySet[Any]) -> object:
 
 
 def class_facts(declared: Declared, hosts: object) -> object:
-    """Return the facts of every sitemap. `hosts` are those that decide bytes, and can change."""
+    """Return the facts that every sitemap has: settings, versions and the source code of its classes."""
+    # For a compiled sitemap, `hosts` has no base, which never changes in a published section.
     # The attributes of an instance that affect pages are in its hooks and its query.
     versions = (django_sitemaps09.__version__, django.get_version())
     project = (settings.LANGUAGE_CODE, settings.TIME_ZONE, settings.USE_TZ)

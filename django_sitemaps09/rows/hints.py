@@ -86,7 +86,6 @@ def _min_share(step: Step, kind: str) -> float:
 
 
 def _slow_hint(step: Step, source: Source, kind: str, costs: Costs) -> tuple[str, str]:
-    """Return why a step is slow, and what to do instead."""
     name, sitemap = _name(step, source), source.declared.sitemap
     if step == "get_urls":
         problem, advice = opaque_reason(sitemap)
@@ -143,12 +142,9 @@ def opaque_reason(sitemap: object) -> tuple[str, str]:
 
 def _name(step: Step, source: Source) -> str:
     """Return the name of the method that is called in a step."""
-    if step == "location" and all(
-        getattr_static(source.declared.sitemap, hook) is getattr_static(Sitemap, hook)
-        for hook in ("location", "default_location")
-    ):
-        return "get_absolute_url()"
-    return _CALLS.get(step, step)
+    hooks, sitemap = ("location", "default_location"), source.declared.sitemap
+    is_own = any(getattr_static(sitemap, hook) is not getattr_static(Sitemap, hook) for hook in hooks)
+    return _CALLS.get(step, step) if is_own or step != "location" else "get_absolute_url()"
 
 
 def _kind(source: Source) -> str:

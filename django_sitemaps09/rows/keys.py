@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from django.conf import settings
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
@@ -23,6 +23,9 @@ from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.orm.reading import count_rows
 from django_sitemaps09.protocol import ItemError, pluralize
 from django_sitemaps09.protocol.pages import Key
+
+#: A key that bounds a range, or `None` for an open end.
+Bound: TypeAlias = "Hashable | None"
 
 # Number of pairs of bounds compared in one query. SQLite limits the depth of an expression to 1,000.
 _PAIRS = 300
@@ -153,13 +156,13 @@ class KeyColumns:
             )
         return text
 
-    def parse(self, key: Key | None) -> Hashable | None:
+    def parse(self, key: Key | None) -> Bound:
         if key is None:
             return None
         parts = tuple(field.to_python(part) for field, part in zip(self.fields, key, strict=True))
         return parts if len(self.names) > 1 else parts[0]
 
-    def parse_range(self, after: Key | None, until: Key | None) -> tuple[Hashable | None, Hashable | None]:
+    def parse_range(self, after: Key | None, until: Key | None) -> tuple[Bound, Bound]:
         return self.parse(after), self.parse(until)
 
     def identity(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from django.db.models import BooleanField, F, Func, QuerySet
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import Col, add_condition, compile_query, having_columns
-from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.keys import Bound, KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
 _LONGER = 8
@@ -29,9 +29,9 @@ FEWEST = 1_000
 class Span(NamedTuple):
     """Keys that one query reads: above `after`, up to and including `end`. The last `end` is `until`."""
 
-    after: Hashable | None
+    after: Bound
     end: Any
-    until: Hashable | None
+    until: Bound
     #: The number of integers in the range, and the greatest key to read; 0 if ranges are not shortened.
     length: int = 0
     last: int = 0
@@ -75,9 +75,7 @@ class Members(NamedTuple):
         """Return whether the queryset filters by a window function, which can use rows outside a range."""
         return self.original is not None and facts(self.original).has_window
 
-    def filter_range(
-        self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
-    ) -> QuerySet[Any]:
+    def filter_range(self, rows: QuerySet[Any], after: Bound, until: Bound) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
         rows, original = self.key.filter_range(rows, after, until), self.original
         if original is None:
@@ -100,11 +98,11 @@ class Members(NamedTuple):
         # A tenth is reserved for other parameters of the query.
         return min(most, LISTED, allowed * 9 // 10 // len(self.key.names))
 
-    def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
+    def count_up_to(self, after: Bound, until: Bound, most: int) -> int:
         """Return the number of rows in a range, or `most` if there are more."""
         return self.key_rows(self.filter_range(self.rows, after, until))[:most].count()
 
-    def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
+    def keys(self, after: Bound, until: Bound, skip: int, most: int) -> list[Hashable]:
         """Return up to `most` keys of a range in their order, after the first `skip` keys."""
         start, last, total = after, until, skip + most
         if self.computes_ends and until is None:
@@ -123,9 +121,7 @@ class Members(NamedTuple):
                 length = length * total // count * 5 // 4
         return self._keys_between(after, until, skip, most)
 
-    def _keys_between(
-        self, after: Hashable | None, until: Hashable | None, skip: int, most: int
-    ) -> list[Hashable]:
+    def _keys_between(self, after: Bound, until: Bound, skip: int, most: int) -> list[Hashable]:
         rows = self.key_rows(self.filter_range(self.rows, after, until)).order_by(*self.key.names)
         return [self.key.row_key(row) for row in rows[skip : skip + most]]
 
@@ -144,13 +140,13 @@ class Members(NamedTuple):
             query.group_by = tuple(filter(is_needed, query.group_by))
         return rows
 
-    def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:
+    def first_span(self, after: Bound, until: Bound, most: int) -> Span:
         """Return the range of the first query. The query reads up to `most` rows."""
         if self.computes_ends and type(after) is int and type(until) is int:
             return Span.from_integers(after, until, max(most, FEWEST), until)
         return Span(after, until, until)
 
-    def next_span(self, span: Span, key: Hashable | None, count: int, most: int) -> Span | None:
+    def next_span(self, span: Span, key: Bound, count: int, most: int) -> Span | None:
         """Return the range after a query that returned `count` rows up to `key`; `None` at the end."""
         if count < most and span.end == span.until:
             return None
@@ -171,7 +167,7 @@ class Members(NamedTuple):
             return Span(after, until, until)
         return Span.from_integers(after, until, length, last)
 
-    def _outermost_key(self, direction: str, key: Hashable | None) -> Any:
+    def _outermost_key(self, direction: str, key: Bound) -> Any:
         """Return `key` unless it is `None`, otherwise the least or the greatest key of the table."""
         if key is not None or len(self.key.names) > 1:
             return key

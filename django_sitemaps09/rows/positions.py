@@ -101,7 +101,7 @@ class PositionSource(CompiledSource):
                             cost.items = len(records)
                         if not records:
                             return
-                        if slice_rows is None:
+                        if reader.convert is not None and slice_rows.lastmods is None:
                             # Python must convert a value here, and probably also in the next slices.
                             readers.popleft()
                             break
@@ -129,6 +129,7 @@ class _Items(NamedTuple):
 
     rows: Any
     declaration: Declaration
+    convert: None = None
 
     def read(self, items: Sequence[Any], start: int) -> Rows:
         """Return the rows of items, the first of which follows the position `start`."""
@@ -143,23 +144,17 @@ class _Columns(NamedTuple):
     expressions: Sequence[str]
     convert: slices.ConvertTexts | None
 
-    def read(self, records: Sequence[Sequence[Any]], start: int) -> Rows | None:
-        """Return the rows after a position. Return `None` if Python must convert their lastmods."""
+    def read(self, records: Sequence[Sequence[Any]], start: int) -> Rows:
+        """Return the rows after a position, without `lastmods` if Python must convert them."""
         keys = range(start + 1, start + 1 + len(records))
         values = list(zip(*records, strict=True)) or [()] * len(self.expressions)
         columns = dict(zip(self.expressions, values[-len(self.expressions) :], strict=True))
-        if self.convert is None:
-            return Rows(keys, None, columns)
-        lastmods = self.convert(columns[LASTMOD])
-        return None if lastmods is None else Rows(keys, None, columns, lastmods)
+        return Rows(keys, None, columns, self.convert and self.convert(columns[LASTMOD]))
 
 
 def _read_part(reader: _Columns | _Items, start: int, places: range) -> Rows:
     first, stop = start + places.start, start + places.stop
-    rows = reader.read([*reader.rows[first:stop]], first)
-    if rows is None:
-        raise TypeError("The last reader must convert all rows")
-    return rows
+    return reader.read([*reader.rows[first:stop]], first)
 
 
 def _position(key: Key | None) -> int:

@@ -31,7 +31,7 @@ from django_sitemaps09.rows.fingerprints import (
     hashes_rows_here,
     range_fingerprints,
 )
-from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.keys import Bound, KeyColumns
 from django_sitemaps09.rows.members import KeyInRows, Members, Span
 from django_sitemaps09.rows.slices import SAMPLE, Slices
 from django_sitemaps09.rows.source_base import CompiledSource, Source
@@ -189,10 +189,7 @@ class QuerySource(CompiledSource):
         return Slices(rows, self.members, self.declaration, are_hashed)
 
     def _batches(
-        self,
-        slices: Generator[Rows],
-        after: Hashable | None,
-        running: RunningFingerprint | None = None,
+        self, slices: Generator[Rows], after: Bound, running: RunningFingerprint | None = None
     ) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
         homes: set[str] = set()
@@ -209,7 +206,7 @@ class QuerySource(CompiledSource):
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
 
-    def _repetition(self, after: Hashable | None) -> str:
+    def _repetition(self, after: Bound) -> str:
         options, key = self.annotated_rows.model._meta, self.members.key.name
         place = "" if after is None else f" after key {after!r}"
         if options.managed:

@@ -29,6 +29,7 @@ from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
 from django_sitemaps09.protocol import ItemError
 from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
 from django_sitemaps09.rows.fingerprints import ToHashed, hashed_columns
+from django_sitemaps09.rows.keys import Bound
 from django_sitemaps09.rows.members import Members, Span
 
 #: Number of rows that are read to estimate the length of an entry.
@@ -94,7 +95,7 @@ class _Fetched(NamedTuple):
     """Rows that a query returned, with the last key and the total number, including unreadable rows."""
 
     records: Sequence[Any]
-    last: Hashable | None
+    last: Bound
     total: int
     errors: Sequence[ItemError] = ()
     hashed: Sequence[Any] | None = None
@@ -118,7 +119,7 @@ class Slices:
         """Whether Django's own methods fetch the rows."""
         return facts(self.rows).fetches_plainly
 
-    def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
+    def in_range(self, after: Bound, until: Bound, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""
         # With composite keys, PostgreSQL needs a third less time for 25,000 rows at once than for 3,000.
         is_costly = self.members.are_costly or len(self.members.key.names) > 1
@@ -152,7 +153,7 @@ class Slices:
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
         return self.members.filter_range(rows, span.after, span.end)[:most]
 
-    def _next_span(self, span: Span, last: Hashable | None, count: int, most: int) -> Span | None:
+    def _next_span(self, span: Span, last: Bound, count: int, most: int) -> Span | None:
         # If a project's queryset skips rows, more rows can follow a slice that is not full.
         return self.members.next_span(span, last, most if count and not self.is_plain else count, most)
 
