@@ -18,7 +18,7 @@ from django.db import DatabaseError, DataError, OperationalError, connections
 from django.db.models import F, QuerySet
 
 from django_sitemaps09.orm.facts import facts, identifying_columns, order_terms
-from django_sitemaps09.orm.internals import iterate, reorder, to_many_aliases
+from django_sitemaps09.orm.internals import is_fetched, iterate, reorder, to_many_aliases
 from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
 
 logger = logging.getLogger(__name__)
@@ -112,9 +112,8 @@ def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iter
 
 def pin_database(items: Any, using: str | None = None) -> Any:
     """Return the same items with all queries on one database: a router can select another each time."""
-    if isinstance(items, QuerySet) and not facts(items).is_fetched:
-        return items.using(using or items.db)
-    return items
+    can_choose = isinstance(items, QuerySet) and not is_fetched(items)
+    return items.using(using or items.db) if can_choose else items
 
 
 def count_rows(items: QuerySet[Any]) -> int:

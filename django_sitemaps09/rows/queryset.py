@@ -46,6 +46,8 @@ class QuerySource(CompiledSource):
     members: Members
     #: The rows of `members`, and those whose key is NULL or unreadable.
     all_rows: QuerySet[Any]
+    #: Whether Django's own methods fetch the rows.
+    is_plain: bool
 
     @classmethod
     def from_rows(
@@ -78,7 +80,7 @@ class QuerySource(CompiledSource):
                 "a method that takes the item."
             )
         members = Members(key, rows, original, are_grouped=annotated.is_grouped)
-        return cls(declaration, section, annotated_rows, members, all_rows)
+        return cls(declaration, section, annotated_rows, members, all_rows, annotated.fetches_plainly)
 
     @cached_property
     def declaration_digest(self) -> str:
@@ -106,8 +108,7 @@ class QuerySource(CompiledSource):
     @cached_property
     def can_hash(self) -> bool:
         """Whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
-        rows, needs_items = self.annotated_rows, self.declaration.needs_items
-        return not needs_items and can_hash(rows) and facts(rows).fetches_plainly
+        return self.is_plain and not self.declaration.needs_items and can_hash(self.annotated_rows)
 
     @property
     def hashes_cheaply(self) -> bool:
@@ -139,7 +140,8 @@ class QuerySource(CompiledSource):
     def _read_fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
         """Read rows in slices: for a page at once, PostgreSQL may read a whole joined table."""
         running = RunningFingerprint(self.members.rows.db)
-        with closing(self._in_range(after, until, are_hashed=True)) as slices:
+        bounds = self.members.key.parse_range(after, until)
+        with closing(self._slices(are_hashed=True).in_range(*bounds, self.declared.limit)) as slices:
             for rows in slices:
                 running.add(rows.hashed)
         return running.value() if running.is_known else self.fingerprint(after, until)
@@ -177,16 +179,13 @@ class QuerySource(CompiledSource):
 
     def batches(self, page: Page, running: RunningFingerprint | None = None) -> Generator[Batch]:
         """Yield the entries of a page. Add its rows to `running`. Raise `KeyOrderError` for equal keys."""
-        slices = self._in_range(page.after, page.until, are_hashed=running is not None)
-        return self._batches(slices, self.members.key.parse(page.after), running)
-
-    def _in_range(self, after: Key | None, until: Key | None, *, are_hashed: bool) -> Generator[Rows]:
-        bounds = self.members.key.parse_range(after, until)
-        return self._slices(are_hashed=are_hashed).in_range(*bounds, self.declared.limit)
+        after, until = self.members.key.parse_range(page.after, page.until)
+        slices = self._slices(are_hashed=running is not None)
+        return self._batches(slices.in_range(after, until, self.declared.limit), after, running)
 
     def _slices(self, *, are_hashed: bool) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
-        return Slices(rows, self.members, self.declaration, are_hashed)
+        return Slices(rows, self.members, self.declaration, self.is_plain, are_hashed)
 
     def _batches(
         self, slices: Generator[Rows], after: Bound, running: RunningFingerprint | None = None

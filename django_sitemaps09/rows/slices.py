@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from threading import Event
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +23,6 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.profiling import step
-from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import compile_query, has_prefetches, shared_between_threads
 from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
 from django_sitemaps09.protocol import ItemError
@@ -105,19 +104,15 @@ class _Fetched(NamedTuple):
 class Slices:
     """Slices of rows in the order of their key. Rows that cannot be read are skipped and reported.
 
-    `rows` are ordered, and have the declared expressions as annotations. If `are_hashed` is true, slices
-    have what their fingerprint is made of.
+    `rows` are ordered, and have the declared expressions as annotations. `is_plain` says whether Django's
+    own methods fetch them. If `are_hashed` is true, slices have what their fingerprint is made of.
     """
 
     rows: QuerySet[Any]
     members: Members
     declaration: Declaration
+    is_plain: bool
     are_hashed: bool = False
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether Django's own methods fetch the rows."""
-        return facts(self.rows).fetches_plainly
 
     def in_range(self, after: Bound, until: Bound, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""

@@ -21,6 +21,7 @@ from django_sitemaps09.declare.declared import Declared, read
 from django_sitemaps09.declare.location_templates import LocationTemplate
 from django_sitemaps09.declare.routes import ResolvedPath
 from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
 from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt
 from django_sitemaps09.rows import QuerySource, compile_source
@@ -362,7 +363,7 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
     has_rows = row.is_listed is not False or source.members.original is not None
     rows = source.annotated_rows if has_rows else _all_rows(source)
     rows = rows.order_by(*source.members.key.names)
-    slices = Slices(rows, source.members, source.declaration)
+    slices = Slices(rows, source.members, source.declaration, facts(rows).fetches_plainly)
     with closing(slices.with_keys([row.key])) as parts:
         return next(map(source.declaration.batch, parts), None)
 
