@@ -1,4 +1,4 @@
-"""Reads of a database: the order and number of items, at a time and in all, and retries if a read fails."""
+"""Read and count items: in which order, how many at a time, from which database; and retry failed reads."""
 
 from __future__ import annotations
 
