@@ -211,7 +211,7 @@ def compares_exactly(field: Any, using: str) -> bool:
 def compile_query(
     rows: QuerySet[Any], connection: BaseDatabaseWrapper
 ) -> tuple[str, Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
-    """Return the SQL, the parameters, and a function that converts fetched rows. Raise `EmptyResultSet`."""
+    """Return the SQL, its parameters and what converts its rows. Raise `EmptyResultSet` if it has none."""
     compiler = rows.query.get_compiler(connection.alias)
     sql, parameters = compiler.as_sql()
     return sql, parameters, lambda chunk: list(compiler.results_iter(results=[chunk]))
