@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.target.local import LocalStore as LocalStore
-from django_sitemaps09.target.lock import exclusive_lock as exclusive_lock
-from django_sitemaps09.target.plain import STATE as STATE
+from django_sitemaps09.target.local import STATE as STATE, LocalStore as LocalStore
 from django_sitemaps09.target.remote import RemoteStore as RemoteStore
 from django_sitemaps09.target.store import (
     Store as Store,
+    exclusive_lock as exclusive_lock,
     owner as owner,
     state_store as state_store,
     target_store as target_store,

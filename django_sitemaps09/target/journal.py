@@ -13,8 +13,8 @@ from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import NAME, PUBLISHED
 from django_sitemaps09.target import manifest as manifests
+from django_sitemaps09.target.local import STATE, DamagedError
 from django_sitemaps09.target.manifest import Manifest
-from django_sitemaps09.target.plain import STATE, DamagedError
 from django_sitemaps09.target.store import Store, owner
 
 JOURNAL = "journal.json"

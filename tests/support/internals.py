@@ -17,7 +17,7 @@ from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.notify.client import Client, Connections
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.export.publishing import changes, publication
-from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.export.rendering import page as sink
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.orm.facts import divides_groups, has_window_function
@@ -52,8 +52,8 @@ from django_sitemaps09.target import (
     LocalStore,
     RemoteStore,
     exclusive_lock,
-    lock,
     manifest,
+    store as lock,
     target_store,
 )
 from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS

@@ -28,7 +28,7 @@ from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
-from django_sitemaps09.target import local, plain, state_store
+from django_sitemaps09.target import local, state_store
 from tests.support.exports import fails_with, local_storage
 from tests.support.internals import (
     STATE,
@@ -209,7 +209,7 @@ class TestADiskThatFails:
     def test_keeps_the_file(self, folder, monkeypatch, what):
         store, fail = LocalStore(folder), fails_with(errno.ENOSPC)
         store.write("sitemap.xml", b"before")
-        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (plain, "create")}[what]
+        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (local, "create")}[what]
         with monkeypatch.context() as patch:
             patch.setattr(*owner, full if what == "write" else fail)
             with pytest.raises(OSError, match="No space left"):
@@ -251,7 +251,7 @@ class TestADiskThatFails:
             fsync(descriptor)
 
         monkeypatch.setattr(os, "fsync", refuse_folders)
-        monkeypatch.setattr(plain, "_unsynced_devices", set())
+        monkeypatch.setattr(local, "_unsynced_devices", set())
         store = LocalStore(folder)
         for name in ("a.xml", "sub/b.xml"):
             store.write(name, b"x")

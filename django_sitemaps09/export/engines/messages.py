@@ -37,8 +37,8 @@ from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, re
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.target import STATE, target_store
 from django_sitemaps09.target.journal import RUN_NAME
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.manifest import PARSE_ERRORS, PageFile
-from django_sitemaps09.target.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.target import Store
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.manifest import check_names, read_sealed, seal
-from django_sitemaps09.target.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 

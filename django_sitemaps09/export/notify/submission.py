@@ -21,7 +21,7 @@ from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message, Mess
 from django_sitemaps09.export.notify.search_engines import EndpointReport, Outcome, Submission
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.target import Store, exclusive_lock, manifest, published
-from django_sitemaps09.target.plain import DamagedError
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.published import ExportFolder
 
 if TYPE_CHECKING:

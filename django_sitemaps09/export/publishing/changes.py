@@ -19,8 +19,8 @@ from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urlset import entry_lines, location_of
 from django_sitemaps09.signals import published
 from django_sitemaps09.target import Store
+from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
-from django_sitemaps09.target.plain import name_errors
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.protocol.filenames import STYLESHEET
 from django_sitemaps09.target import LocalStore, Store, manifest as manifests
 from django_sitemaps09.target.journal import Journal, check_owner, read_journal
+from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest
-from django_sitemaps09.target.plain import name_errors
 from django_sitemaps09.target.previous import check_site, is_our_stylesheet
 
 # Maximum number of attempts to read files that exports replace meanwhile.

@@ -16,7 +16,7 @@ from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
-from django_sitemaps09.target.plain import create_whole, is_own_link, name_errors, read_plain, sync
+from django_sitemaps09.target.local import create_whole, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.

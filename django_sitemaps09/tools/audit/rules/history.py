@@ -14,8 +14,8 @@ from typing import Any
 
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.target.local import create_whole, read_plain
 from django_sitemaps09.target.manifest import PARSE_ERRORS
-from django_sitemaps09.target.plain import create_whole, read_plain
 from django_sitemaps09.tools.audit.rules.values import parse_lastmod
 from django_sitemaps09.tools.audit.scratch import SampledPage
 
