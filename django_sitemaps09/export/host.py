@@ -27,8 +27,14 @@ from django_sitemaps09.export.report import Published, Report, SectionReport, wi
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import STATE, exclusive_lock, owner
-from django_sitemaps09.target.history import RecordedRun, SectionChange, record_exported, record_run
-from django_sitemaps09.target.journal import RUN, read_journal
+from django_sitemaps09.target.journal import (
+    RUN,
+    RecordedRun,
+    SectionChange,
+    read_journal,
+    record_exported,
+    record_run,
+)
 from django_sitemaps09.target.previous import check_pages
 
 logger = logging.getLogger(__name__)

@@ -117,16 +117,14 @@ class SectionRecord:
 class Manifest:
     """The published state after one run.
 
-    `url` is the URL of the published files, and `base` the base URL of the locations. `removed` has the
-    names of files that no index lists any more, each with the time (in seconds since 1970) of its removal
-    from the index. `removed_ranges` has the bounds of those that are pages with key ranges. `files` has the
-    file name of each section in the state folder. `stylesheets` has the
-    file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
-    identifies the target if the state is stored outside of it. It is empty if the state is in the target.
-    `moved` has those removed files whose URLs are on the host from which the site has moved: no view serves
-    them. `unqueued` has the names of files that were published with changes that are not queued for
-    submission, each with the time of the first run that did this. If it is not
-    empty, it includes the first index, because removed URLs are on no file.
+    `url` is the URL of the published files, and `base` the base URL of the locations. `files` has the name
+    of each section's file in the state. `removed` has the names of files that no index lists any more, with
+    the time (in seconds since 1970) since when; `removed_ranges` the bounds of those that are pages with
+    key ranges; `moved` those on the host from which the site has moved, which no view serves. `stylesheets`
+    has the stylesheet if pages and indexes refer to it. `target` identifies the target if the state is
+    stored outside of it. `unqueued` has the names of files that were published with changes that are not
+    queued for submission, with the time of the first run that did this. If it is not empty, it includes the
+    first index, because removed URLs are on no file.
     """
 
     run: str
@@ -155,7 +153,6 @@ class Manifest:
         return {page.name: (page.after, page.until) for record in records for page in record.pages}
 
     def root(self) -> bytes:
-        """Return the root document with the names of all section files."""
         document = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "files"}
         return seal({"format": FORMAT, **document, "sections": self.files})
 
@@ -166,7 +163,7 @@ def seal(document: Mapping[str, Any]) -> bytes:
 
 
 def unseal(content: bytes | str) -> dict[str, Any]:
-    """Parse a document that `seal` returned. Raise one of `PARSE_ERRORS` if it is damaged."""
+    """Parse a document of `seal()`. Raise one of `PARSE_ERRORS` if it is damaged."""
     document: dict[str, Any] = _loads(content)
     if document.pop("digest") != _digest(document):
         raise ValueError("its digest does not match its content")
@@ -208,9 +205,9 @@ def parse_time(value: Any) -> float:
     return seconds
 
 
-def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
+def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> tuple[str, ...]:
     """Return the names as strings. Raise `ValueError` for a name that does not match `pattern`."""
-    texts = [str(name) for name in names]
+    texts = tuple(map(str, names))
     for name in texts:
         if pattern.fullmatch(name) is None:
             raise ValueError(f"{name!r:.200} is not the name of an exported file")
@@ -227,7 +224,7 @@ def read_root(state: Store, name: str = ROOT) -> Manifest | None:
 
 
 def read_usable_root(state: Store) -> Manifest | None:
-    """Read a root as `read_root()` does. Return `None` if it is invalid, too."""
+    """Read a root; `None` if it does not exist or is invalid."""
     with suppress(ManifestError):
         return read_root(state)
     return None
@@ -263,11 +260,11 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
                 if name in document["removed"]
             },
             files=dict(document["sections"]),
-            indexes=tuple(check_names(PUBLISHED, document["indexes"])),
-            stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
+            indexes=check_names(PUBLISHED, document["indexes"]),
+            stylesheets=check_names(PUBLISHED, document["stylesheets"]),
             target=str(document["target"]),
             unqueued={name: parse_time(time) for name, time in document["unqueued"].items()},
-            moved=tuple(check_names(PUBLISHED, document.get("moved", ()))),
+            moved=check_names(PUBLISHED, document.get("moved", ())),
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
@@ -275,8 +272,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
 
 def read(state: Store) -> Manifest | None:
     """Read a manifest with all its sections. Return `None` if it does not exist."""
-    root = read_root(state)
-    if root is None:
+    if (root := read_root(state)) is None:
         return None
     sections = {section: read_section(state, file) for section, file in root.files.items()}
     return replace(root, sections=sections)
@@ -291,8 +287,8 @@ def read_section(state: Store, name: str) -> SectionRecord:
         match = _FILE.fullmatch(name)
         if match is None or section_file(match[1], content) != name:
             raise ValueError("its digest does not match its content")
-        lines = iter(content.splitlines())
-        head = _loads(next(lines))
+        lines = map(_loads, content.splitlines())
+        head = next(lines)
         suffix = SUFFIXES[SUFFIXES.index(head["suffix"])]
         record = SectionRecord(
             suffix=suffix,
@@ -300,7 +296,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
             declaration_digest=_text(head["declared"]),
             highest=int(head["highest"]),
             counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
-            pages=tuple(_pages(match[1], suffix, map(_loads, lines))),
+            pages=tuple(_pages(match[1], suffix, lines)),
         )
         if len(record.pages) != head["pages"]:
             raise ValueError(f"it has {len(record.pages)} of {head['pages']} pages")
@@ -388,8 +384,8 @@ def remove_unused(state: Store, manifest: Manifest) -> None:
     """Remove the files of sections that neither this manifest nor its backup lists."""
     used = set(manifest.files.values())
     with suppress(ExportError):
-        backup = read_root(state, BACKUP)
-        used.update(() if backup is None else backup.files.values())
+        if backup := read_root(state, BACKUP):
+            used.update(backup.files.values())
     for name in state.names():
         if name.startswith("section-") and name.endswith(".jsonl") and name not in used:
             state.delete(name)

@@ -24,8 +24,8 @@ from django_sitemaps09.target.local import STATE, DamagedError, check_name, is_v
 _PROBE = "probe-"
 # Attributes of storages in django-storages that identify a location. They contain no credentials.
 _PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
-# Maximum size, in bytes, of an object that is read into memory. Larger objects are read into a temporary
-# file. By default, django-storages reads all objects into memory.
+# Maximum size, in bytes, of an object that is read into memory, and not into a temporary file. By default,
+# django-storages reads all objects into memory.
 _IN_MEMORY = 1_000_000
 
 
@@ -48,7 +48,7 @@ class RemoteStore:
     def identity(self) -> str:
         attributes = {name: getattr(self._storage, name, None) for name in _PLACE}
         identifiers = {name: str(value) for name, value in attributes.items() if value}
-        if not identifiers.keys() - {"location"}:
+        if identifiers.keys() <= {"location"}:
             # A location alone is not unique: several machines and storages can have the same location.
             identifiers = {"alias": self.alias}
         return repr((identifiers, self.folder))
@@ -59,8 +59,7 @@ class RemoteStore:
         return _adapt(storage) if _is_s3(storage) else storage
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
-        file = self.open(name)
-        if file is None:
+        if (file := self.open(name)) is None:
             return None
         with self._convert_errors(name), file:
             # Check the size first, because reading a part of a file would download the whole file.
@@ -94,8 +93,7 @@ class RemoteStore:
             with self._convert_errors(name):
                 _copy_object(self._storage, self._full(staged), self._full(name))
             return
-        file = self.open(staged)
-        if file is None:
+        if (file := self.open(staged)) is None:
             raise FileNotFoundError(staged)
         with file:
             self._save(name, file)
@@ -130,8 +128,8 @@ class RemoteStore:
         return sorted(filter(is_valid_name, self._list(folder)[0]))
 
     def is_blocked(self, name: str) -> bool:
-        """Return `False`, since a folder is only a prefix of file names."""
         check_name(name)
+        # A folder is only a prefix of file names.
         return False
 
     def check(self) -> None:
@@ -192,9 +190,8 @@ class RemoteStore:
         except (ExportError, FileNotFoundError):
             raise
         except Exception as error:
-            reason = reason_of(error)
             place = f"{name!r} in {self.label}" if name else self.label
-            raise ExportError(f"Access to {place} failed: {reason}") from error
+            raise ExportError(f"Access to {place} failed: {reason_of(error)}") from error
 
 
 def _is_s3(storage: Storage) -> bool:
@@ -204,10 +201,10 @@ def _is_s3(storage: Storage) -> bool:
 
 
 def _adapt(storage: Any) -> Any:
-    """Return a copy of the S3 storage of django-storages for names such as `sitemap-a-1.xml.gz`.
+    """Return a copy of the S3 storage of django-storages, which does not encode `.xml.gz` files.
 
-    For such a name, the storage sets `Content-Encoding: gzip`. A crawler would then get XML from the URL of
-    a gzip file. Only a copy of the project's storage is adapted.
+    The storage sets `Content-Encoding: gzip` for them, so a crawler would get XML from the URL of a gzip
+    file.
     """
     adapted_storage = copy.copy(storage)
     adapted_storage.get_object_parameters = partial(_parameters, storage)
@@ -218,7 +215,7 @@ def _adapt(storage: Any) -> Any:
 
 
 def _parameters(storage: Any, name: str) -> dict[str, Any]:
-    """Return the project's parameters for an object. Change the media type, and remove the encoding."""
+    """Return the project's parameters for an object, with our media type, and without an encoding."""
     parameters: dict[str, Any] = dict(storage.get_object_parameters(name))
     parameters.pop("ContentEncoding", None)
     parameters["ContentType"] = content_type(name)
@@ -231,10 +228,7 @@ def _parameters(storage: Any, name: str) -> dict[str, Any]:
 
 
 def _copy_object(storage: Any, source: str, name: str) -> None:
-    """Copy an object inside the bucket without a download. Replace an existing object.
-
-    Raise `FileNotFoundError` if the source does not exist.
-    """
+    """Copy an object in the bucket without a download. Raise `FileNotFoundError` without a source."""
     key = _s3_key(storage, name)
     parameters = {**storage.get_object_parameters(key), "MetadataDirective": "REPLACE"}
     try:
@@ -250,7 +244,7 @@ def _copy_object(storage: Any, source: str, name: str) -> None:
 
 
 def _delete_below(storage: Any, folder: str) -> None:
-    """Delete all objects in a folder. Each request deletes up to a thousand objects."""
+    """Delete all objects in a folder, up to a thousand in each request."""
     responses = storage.bucket.objects.filter(Prefix=f"{_s3_key(storage, folder)}/").delete()
     errors = [error for response in responses for error in response.get("Errors", ())]
     if errors:
@@ -258,6 +252,6 @@ def _delete_below(storage: Any, folder: str) -> None:
 
 
 def _s3_key(storage: Any, name: str) -> str:
-    """Return the key of an object. The storage has no public method for this."""
+    # The storage has no public method for this.
     key: str = storage._normalize_name(name)  # noqa: SLF001
     return key

@@ -94,13 +94,13 @@ class Store(Protocol):
         """Replace a file atomically. Its content and its name are durable when this returns."""
 
     def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open a new file for writing. The store has the complete file when the block ends.
+        """Open a new file for writing, which the store has when the block ends; none if the block fails.
 
-        Then the content is durable. The name is durable after `sync()`. A block that fails leaves no file.
+        Its content is durable then, and its name after `sync()`.
         """
 
     def promote(self, staged: str, name: str) -> None:
-        """Replace a file atomically with a staged file. The staged file may also remain.
+        """Replace a file atomically with a staged file, which may also remain.
 
         Raise `FileNotFoundError` if the staged file does not exist.
         """
@@ -115,13 +115,10 @@ class Store(Protocol):
         """Remove a folder with its content, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the sizes of a folder's regular files, by name; `None` if a size needs a request.
-
-        Files with names that are not valid in a store are skipped: this package did not write them.
-        """
+        """Return the sizes of a folder's regular files, by valid name; `None` if a size needs a request."""
 
     def folders(self, folder: str = "") -> list[str]:
-        """Return the sorted names of the folders in a folder, without those that are not valid."""
+        """Return the sorted valid names of the folders in a folder."""
 
     def is_blocked(self, name: str) -> bool:
         """Return whether a file cannot be written, because a folder has its name."""
@@ -130,10 +127,7 @@ class Store(Protocol):
         """Raise `ExportError` if the store does not behave as required. This may write a test file."""
 
     def clean(self) -> None:
-        """Remove the temporary files that `write()` and `check()` left behind in killed runs.
-
-        The folders of runs are kept.
-        """
+        """Remove the temporary files of `write()` and `check()` in killed runs, but no folders of runs."""
 
 
 def target_store(output: Path | None, folder: str = "") -> Store:
@@ -143,8 +137,7 @@ def target_store(output: Path | None, folder: str = "") -> Store:
     """
     if output is None and conf.storage is not None:
         return _from_storage(conf.storage, "STORAGE", folder)
-    local_folder = output or conf.root
-    if local_folder is not None:
+    if local_folder := output or conf.root:
         return _local_store(local_folder, folder)
     raise ExportError(
         "There is no target to export to. Pass --output DIR, set SITEMAPS09['ROOT'] to a directory, or "
@@ -153,10 +146,7 @@ def target_store(output: Path | None, folder: str = "") -> Store:
 
 
 def state_store(target: Store, folder: str = "") -> Store:
-    """Return the store for the manifest and the journal: the setting `STATE`, else a folder in the target.
-
-    `folder` is the subfolder of a host.
-    """
+    """Return the store for the manifest and the journal: `STATE`, or else a folder in the target."""
     if conf.state is not None:
         store = _from_storage(conf.state, "STATE", folder)
         # If this storage is also the target, private files need a separate folder.
@@ -208,8 +198,7 @@ def exclusive_lock(
 ) -> AbstractContextManager[Callable[[], None]]:
     """Lock a target for this run. The context is a function that raises `ExportError` if the lock is lost.
 
-    Raise `ExportRunningError` if another run has the lock. The operating system unlocks a local folder even
-    if the run is killed.
+    Raise `ExportRunningError` if another run has the lock.
     """
     file, text = _PURPOSES[purpose]
     running = text.format(target.label)
@@ -277,10 +266,9 @@ def _lock_file(path: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        is_no_file = error.errno in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO)
-        advice = "Remove it." if is_no_file else f"{_INSTEAD}."
-        if isinstance(error, PermissionError):
-            advice = ownership(path)
+        advice = ownership(path) if isinstance(error, PermissionError) else f"{_INSTEAD}."
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO):
+            advice = "Remove it."
         raise ExportError(f"{path} cannot be locked ({error.strerror}). {advice}") from error
     return os.fdopen(descriptor, "r+b", buffering=0)
 
@@ -296,14 +284,12 @@ def _leased(identity: str, label: str, running: str) -> Iterator[Callable[[], No
                 f"{type(backend).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, "
                 "Memcached or the database."
             )
-    lease, end_event = (
-        _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label),
-        Event(),
-    )
+    lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
     lease.take(running)
+    end_event = Event()
+    thread = Thread(target=lease.keep, args=(end_event,), name="sitemap-lease", daemon=True)
     with ExitStack() as stack:
         stack.callback(lease.release)
-        thread = Thread(target=lease.keep, args=(end_event,), name="sitemap-lease", daemon=True)
         thread.start()
         stack.callback(thread.join)
         stack.callback(end_event.set)
@@ -341,11 +327,8 @@ class _Lease:
 
     def renew(self) -> bool:
         """Renew the lease. Return whether it is still valid: it may have expired since the last call."""
-        return (
-            cache.get(self.key) == self.token
-            and bool(cache.touch(self.key, LEASE))
-            and cache.get(self.key) == self.token
-        )
+        is_touched = cache.get(self.key) == self.token and bool(cache.touch(self.key, LEASE))
+        return is_touched and cache.get(self.key) == self.token
 
     def keep(self, end_event: Event) -> None:
         """Renew the lease, in a thread, until the event is set or the lease is lost."""

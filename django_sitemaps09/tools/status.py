@@ -25,8 +25,7 @@ from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
 from django_sitemaps09.target import published
-from django_sitemaps09.target.history import read_exported
-from django_sitemaps09.target.journal import RUN, read_journal
+from django_sitemaps09.target.journal import RUN, read_exported, read_journal
 from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.target.published import ExportFolder, PublishedExport
 from django_sitemaps09.views import caching

@@ -56,8 +56,7 @@ from django_sitemaps09.target import (
     store as lock,
     target_store,
 )
-from django_sitemaps09.target.history import EXPORTED, HISTORY, MAX_RUNS
-from django_sitemaps09.target.journal import JOURNAL, Journal, write_journal
+from django_sitemaps09.target.journal import EXPORTED, HISTORY, JOURNAL, MAX_RUNS, Journal, write_journal
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.tools import checks
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.target import history
+from django_sitemaps09.target import journal as history
 from tests.support.exports import Bad, Failing
 from tests.support.internals import EXPORTED, HISTORY, MAX_RUNS, STATE, ItemError, LocalStore, manifest
 from tests.support.sections import Numbers

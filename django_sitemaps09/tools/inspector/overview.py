@@ -10,7 +10,7 @@ from datetime import date, datetime, timezone
 from itertools import islice
 
 from django_sitemaps09.protocol import Base, ItemError, excerpt
-from django_sitemaps09.target.history import RecordedRun, read_history, section_changes
+from django_sitemaps09.target.journal import RecordedRun, read_history, section_changes
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.audit import AuditReport, last_report
 from django_sitemaps09.tools.audit.rules.values import parse_lastmod

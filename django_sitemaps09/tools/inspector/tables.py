@@ -11,7 +11,7 @@ from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol import ItemError, excerpt, pluralize
-from django_sitemaps09.target.history import RecordedRun, SectionChange
+from django_sitemaps09.target.journal import RecordedRun, SectionChange
 from django_sitemaps09.tools.audit import AuditReport
 from django_sitemaps09.tools.audit.rules.values import parse_lastmod
 from django_sitemaps09.tools.inspector.lookup import Answer
