@@ -11,16 +11,9 @@ from typing import NamedTuple
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.protocol import MAX_MESSAGE, IndexEntry, excerpt
+from django_sitemaps09.protocol import MAX_MESSAGE, IndexEntry, excerpt, filenames
 from django_sitemaps09.protocol.documents import read_index
-from django_sitemaps09.protocol.filenames import (
-    INDEX,
-    STYLESHEET,
-    Suffix,
-    highest_numbers,
-    index_number,
-    parse_page_name,
-)
+from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET
 from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.journal import JOURNAL, Journal
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
@@ -35,9 +28,9 @@ _MAX_STYLESHEET = 100_000
 class PreviousState(NamedTuple):
     """State of a store before a run: the manifest, and the existing files with their sizes.
 
-    `foreign_names` are the files that the manifest does not list. `is_unverified` is true if a journal
-    exists whose remaining steps were not taken. `has_foreign_stylesheet` is true if a file that is not ours
-    has the name of the stylesheet. `has_moved` is true if the manifest was that of another host.
+    `foreign_names` are the files that the manifest does not list. It `is_unverified` if there is a journal
+    whose remaining steps were not taken. A file that is not ours can have the name of the stylesheet. The
+    site `has_moved` if the manifest was that of another host.
     """
 
     store: Store
@@ -54,7 +47,6 @@ class PreviousState(NamedTuple):
         return not any(record.pages for record in self.manifest.sections.values())
 
     def section(self, name: str) -> SectionRecord:
-        """Return the published record of a section, or an empty one."""
         return self.manifest.sections.get(name, SectionRecord())
 
 
@@ -71,8 +63,8 @@ def load(
     """Return the previous state. `journal` is that of a killed run whose steps were not taken.
 
     `site` is an empty manifest with the URLs of the export, and `moved_from` are base URLs from which the
-    site may have moved. Raise `ExportError` if the files belong to another project. Raise it also if an
-    index cannot be read, unless the export rebuilds all sections (`is_whole`).
+    site may have moved. Raise `ExportError` if the files belong to another project or, unless the export
+    rebuilds all sections (`is_whole`), if an index cannot be read.
     """
     names = store.names()
     try:
@@ -80,22 +72,21 @@ def load(
     except UnreadableError as error:
         logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         manifest = None
-    has_moved = manifest is not None and manifest.base in moved_from and manifest.base != site.base
+    has_moved = False
     if manifest is not None:
-        if has_moved:
-            manifest = _moved(manifest, site, now)
+        has_moved = manifest.base in moved_from and manifest.base != site.base
+        manifest = _moved(manifest, site, now) if has_moved else manifest
         check_site(store, state, manifest, site)
     if manifest is None or journal is not None:
         try:
-            adopted_manifest = adopt(store, site, names)
+            adopted = _adopt(store, site, names)
         except ExportError:
             if not is_whole:
                 raise
-            adopted_manifest = site
-        if manifest is None:
-            manifest = _restore(state, adopted_manifest, now)
+            adopted = site
+        manifest = manifest or _restore(state, adopted, now)
         if journal is not None:
-            manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
+            manifest = _mark_unverified(manifest, adopted, journal, names, now)
     listed_names = {*manifest.indexes, *manifest.stylesheets, *manifest.removed, *manifest.pages()}
     return PreviousState(
         store,
@@ -118,7 +109,7 @@ def check_pages(previous: PreviousState) -> None:
     if previous.is_unverified or not manifest.indexes or not names.keys() >= set(manifest.indexes):
         return
     try:
-        adopted = adopt(store, manifest, names)
+        adopted = _adopt(store, manifest, names)
     except ExportError:
         return
     known, listed = manifest.pages().keys(), adopted.pages().keys()
@@ -174,18 +165,13 @@ def _moved(manifest: Manifest, site: Manifest, now: float) -> Manifest:
     )
 
 
-def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
+def _restore(state: Store, adopted: Manifest, now: float) -> Manifest:
     """Return the adopted manifest, completed from the manifest and its backup if they can be read.
 
     They can supply the highest page numbers, the URL counts and the removed files. Only the manifest itself
     knows which changes are not queued for submission. Without it, they can be those of any page.
     """
-    sections = dict(adopted_manifest.sections)
-    removed: dict[str, float] = {}
-    removed_ranges: dict[str, manifests.Bounds] = {}
-    moved: dict[str, None] = {}
-    unqueued: dict[str, float] = {}
-    is_lost = False
+    restored, is_lost = adopted, False
     for name in (manifests.BACKUP, manifests.ROOT):
         try:
             root = manifests.read_root(state, name)
@@ -195,42 +181,36 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
         if root is None:
             continue
         is_lost = name == manifests.BACKUP
-        removed |= root.removed
-        removed_ranges |= root.removed_ranges
-        moved |= dict.fromkeys(root.moved)
-        unqueued |= root.unqueued
+        sections, ranges = dict(restored.sections), {**restored.removed_ranges, **root.removed_ranges}
         for section, file in root.files.items():
             with suppress(UnreadableError):
                 record = manifests.read_section(state, file)
                 # They are those of removed pages after this run.
-                removed_ranges |= replace(root, sections={section: record}).ranges()
+                ranges |= replace(root, sections={section: record}).ranges()
                 sections[section] = _with_counts(sections.get(section), record)
+        restored = replace(
+            restored,
+            sections=sections,
+            removed={**restored.removed, **root.removed},
+            removed_ranges=ranges,
+            unqueued={**restored.unqueued, **root.unqueued},
+            moved=tuple(dict.fromkeys((*restored.moved, *root.moved))),
+        )
     if is_lost and conf.indexnow_key is not None:
-        unqueued = {**dict.fromkeys((INDEX, *adopted_manifest.pages()), now), **unqueued}
-    return replace(
-        adopted_manifest,
-        sections=sections,
-        removed=removed,
-        removed_ranges=removed_ranges,
-        unqueued=unqueued,
-        moved=tuple(moved),
-    )
+        unqueued = {**dict.fromkeys((INDEX, *adopted.pages()), now), **restored.unqueued}
+        restored = replace(restored, unqueued=unqueued)
+    return restored
 
 
-def _with_counts(adopted_record: SectionRecord | None, known_record: SectionRecord) -> SectionRecord:
+def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
     """Return the adopted record with the known URL counts and the highest page number ever used."""
-    record = adopted_record or SectionRecord(known_record.suffix)
-    urls = {page.number: page.urls for page in known_record.pages}
-    return replace(
-        record,
-        highest=max(record.highest, known_record.highest),
-        counts=known_record.counts,
-        pages=tuple(replace(page, urls=urls.get(page.number, page.urls)) for page in record.pages),
-    )
+    record, urls = adopted or SectionRecord(known.suffix), {page.number: page.urls for page in known.pages}
+    pages = tuple(replace(page, urls=urls.get(page.number, page.urls)) for page in record.pages)
+    return replace(record, highest=max(record.highest, known.highest), counts=known.counts, pages=pages)
 
 
 def _mark_unverified(
-    manifest: Manifest, adopted_manifest: Manifest, journal: Journal, names: Iterable[str], now: float
+    manifest: Manifest, adopted: Manifest, journal: Journal, names: Iterable[str], now: float
 ) -> Manifest:
     """Return the manifest with the sections of a journal as the published indexes list them.
 
@@ -238,14 +218,12 @@ def _mark_unverified(
     removed.
     """
     sections = dict(manifest.sections)
-    named_files = {*adopted_manifest.indexes}
+    listed_names = {*adopted.indexes}
     for name in journal.sections:
-        adopted_record = adopted_manifest.sections.get(name)
+        adopted_record = adopted.sections.get(name)
         sections[name] = _with_counts(adopted_record, manifest.sections.get(name, SectionRecord()))
-        if adopted_record is not None:
-            named_files.update(adopted_record.file_names)
-    removed_at = {name: now for name in journal.files if name in names and name not in named_files}
-    documents = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
+        listed_names.update(adopted_record.file_names if adopted_record is not None else ())
+    removed_at = {name: now for name in journal.files if name in names and name not in listed_names}
     unfinished = manifests.parse_root(journal.root, JOURNAL)
     return replace(
         manifest,
@@ -255,7 +233,7 @@ def _mark_unverified(
         moved=(*manifest.moved, *(removed_at if manifest.moved else ())),
         removed_ranges={**manifest.ranges(), **manifest.removed_ranges},
         files={},
-        indexes=documents,
+        indexes=tuple(dict.fromkeys((*manifest.indexes, *adopted.indexes))),
         unqueued={**unfinished.unqueued, **manifest.unqueued},
     )
 
@@ -263,38 +241,37 @@ def _mark_unverified(
 def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
     """Return the manifest with the page numbers of all existing files reserved."""
     sections = dict(manifest.sections)
-    for name, number in highest_numbers(names).items():
+    for name, number in filenames.highest_numbers(names).items():
         record = sections.get(name, SectionRecord())
         sections[name] = replace(record, highest=max(record.highest, number))
     return replace(manifest, sections=sections)
 
 
-def adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Manifest:
+def _adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Manifest:
     """Return a manifest of the pages that the published indexes list.
 
     The ranges of these pages are unknown, so their sections are rebuilt with unused page numbers. An index
     that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
     cannot be read.
     """
-    pages: dict[str, dict[int, PageFile]] = {section: {} for section in highest_numbers(names)}
-    suffixes: dict[str, Suffix] = {}
+    pages: dict[str, dict[int, PageFile]] = {section: {} for section in filenames.highest_numbers(names)}
+    suffixes: dict[str, filenames.Suffix] = {}
     indexes = []
     # Always read the first index: a symbolic link, for example, is not among the names.
-    numbered = [(number, name) for name in {INDEX, *names} if (number := index_number(name)) is not None]
-    for index, name in sorted(numbered):
+    numbers = {name: filenames.index_number(name) for name in {INDEX, *names}}
+    for index, name in sorted((number, name) for name, number in numbers.items() if number is not None):
         is_ours = name == INDEX and name in names
         for entry in _read_index(store, name):
             file_name = entry.location.removeprefix(site.url)
-            page = parse_page_name(file_name)
+            page = filenames.parse_page_name(file_name)
             if page is None or file_name not in names:
                 continue
             is_ours = True
             if suffixes.setdefault(page.section, page.suffix) == page.suffix:
-                file = PageFile(
-                    file_name, page.number, None, None, changed=entry.lastmod, index_number=index
-                )
+                changed, number = entry.lastmod, page.number
+                file = PageFile(file_name, number, None, None, changed=changed, index_number=index)
                 # Indexes left over from a disabled cascade list pages a second time.
-                pages[page.section].setdefault(page.number, file)
+                pages[page.section].setdefault(number, file)
         if is_ours:
             indexes.append(name)
     sections = {
@@ -305,15 +282,10 @@ def adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Mani
 
 
 def _read_index(store: Store, name: str) -> list[IndexEntry]:
-    """Return the entries of a published index, or an empty list if it does not exist.
-
-    Raise `ExportError` if the file is not an index, since the entries of other sections would be lost.
-    """
+    """Return the entries of a published index, if it exists. Raise `ExportError` if it is not an index."""
     content = store.read(name, protocol.MAX_BYTES)
-    if content is None:
-        return []
     try:
-        return read_index(content)
+        return [] if content is None else read_index(content)
     except ValueError as error:
         raise ExportError(
             f"{store.label}: {name} is not a sitemap index that this package can read ({error}), so the "

@@ -1,8 +1,8 @@
 """What is published in a target: the files of a host, and the bounds of a section's pages.
 
-An export for one host writes to the target itself, an export for several hosts to a folder for each host. A
-target can have both for the same host. Then the export that was changed by the newest run is the published
-one, and the other one is left over from before the change.
+An export for one host writes to the target itself, an export for several hosts to a folder for each host.
+If a target has both for a host, the one that was changed by the newest run is published, and the other one
+is left over.
 """
 
 from __future__ import annotations
@@ -37,10 +37,7 @@ _FOLDER_URL = re.compile(r"[^?#]*/")
 
 
 class ExportFolder(NamedTuple):
-    """A folder that exports write to. `name` is its name in the target; it is empty for the target itself.
-
-    `store` has the published files, and `state` the manifest.
-    """
+    """A folder that exports write to. `name` is its name in the target, empty for the target itself."""
 
     name: str
     store: Store
@@ -48,10 +45,7 @@ class ExportFolder(NamedTuple):
 
     @classmethod
     def in_target(cls, name: str = "", output: Path | None = None) -> ExportFolder:
-        """Return a folder in `output`, or else in the target of the settings. No files are accessed.
-
-        Raise `ExportError` if there is no target.
-        """
+        """Return a folder in `output`, or else in the target of the settings, without accessing files."""
         store = target_store(output, name)
         return cls(name, store, state_store(store, name))
 
@@ -64,10 +58,7 @@ class ExportFolder(NamedTuple):
         return ExportFolder(self.name, guard(self.store), guard(self.state))
 
     def root(self) -> Manifest | None:
-        """Return the manifest without sections; `None` if there is none.
-
-        Raise `ExportError` or `OSError` if it cannot be read, or if it belongs to another target.
-        """
+        """Return the manifest without sections, if any. Raise `ExportError` if it is another target's."""
         root = manifest.read_root(self.state)
         check_root(root, self.store, self.state)
         return root
@@ -80,10 +71,10 @@ class PublishedExport(NamedTuple):
     root: Manifest
 
     def url(self, hosts: Iterable[str]) -> str | None:
-        """Return the URL of the files, with a slash at the end; `None` if it is not the URL of a folder.
+        """Return the URL of the files, with a slash at the end.
 
-        It is also `None` if it is neither on one of the hosts nor on `FILES_URL`.
-        Others may be able to write the manifest. Redirects and links must not lead to where they like.
+        Others may be able to write the manifest, and redirects and links must not lead to where they like.
+        So the URL is `None` unless it is that of a folder on one of the hosts or on `FILES_URL`.
         """
         try:
             host = plain_host(protocol.origin(protocol.uri(self.root.url)).domain)
@@ -94,19 +85,14 @@ class PublishedExport(NamedTuple):
         return self.root.url if is_ours else None
 
     def lists(self, name: str) -> bool:
-        """Return whether a file name belongs to the export.
-
-        Every page of a published section does: an index lists new pages before the manifest does.
-        """
+        """Return whether a file name belongs to the export."""
         page = parse_page_name(name)
+        # Every page of a published section: an index lists new pages before the manifest does.
         is_page = page is not None and page.section in self.root.files
         return is_page or name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
 
     def record(self, section: str) -> SectionRecord | None:
-        """Return the record of a section; `None` if it is not published.
-
-        Raise `ExportError` or `OSError` if the record cannot be read.
-        """
+        """Return the record of a section, if it is published. Raise `ExportError` if it is invalid."""
         file = self.root.files.get(section)
         return None if file is None else manifest.read_section(self.folder.state, file)
 
@@ -123,8 +109,7 @@ class KeyOrder(Protocol):
 class PublishedSection(NamedTuple):
     """A published section: the name of its folder in the target, and its file in the manifest.
 
-    Each run that changes a section writes a new file with another name. `removed` has the bounds of pages
-    that no index lists any more, by number.
+    `removed` has the bounds of pages that no index lists any more, by number.
     """
 
     section: str
@@ -139,25 +124,22 @@ class PublishedSection(NamedTuple):
         `ExportError` or `OSError` if the current record cannot be read.
         """
         state = ExportFolder.in_target(self.folder, output).guarded().state
-        section_records = [manifest.read_section(state, self.file)]
+        records = [manifest.read_section(state, self.file)]
         with suppress(ExportError, OSError):
             backup = manifest.read_root(state, manifest.BACKUP)
             if backup is not None and backup.files.get(self.section, self.file) != self.file:
-                section_records.append(manifest.read_section(state, backup.files[self.section]))
+                records.append(manifest.read_section(state, backup.files[self.section]))
         key_identity = source.key_identity
 
         def is_usable(record: SectionRecord) -> bool:
             bounds = [page.until for page in record.pages if page.until is not None]
             return bool(record.pages) and record.key_identity == key_identity and source.in_order(bounds)
 
-        return list(takewhile(is_usable, section_records))
+        return list(takewhile(is_usable, records))
 
 
 def export_folders(base: Base | None, output: Path | None = None) -> list[ExportFolder]:
-    """Return the folders that can have an export for a host: the host's folder, and the target itself.
-
-    If `base` is `None`, this is only the target itself. The list is empty if there is no target.
-    """
+    """Return the folders, if any, that can have an export for a host: its own, and the target itself."""
     if output is None and not conf.has_target:
         return []
     names = [""] if base is None else [host_folder(base), ""]
@@ -165,20 +147,20 @@ def export_folders(base: Base | None, output: Path | None = None) -> list[Export
 
 
 def find_files(base: Base | None, output: Path | None = None) -> PublishedExport | None:
-    """Return the export whose files are those of a host; `None` if nothing is published for the host.
+    """Return the export that is published for a host or, without `base`, in the target itself.
 
-    Look in `output`, or else in the target of the settings. If `base` is `None`, return the export in the
-    target itself, for any host. Raise `ExportError` or `OSError` if a manifest cannot be read.
+    The target is `output`, or else that of the settings. Raise `ExportError` or `OSError` if a manifest
+    cannot be read.
     """
     exports = _exports(base, output)
     return next(iter(exports), None) if base is None else _newest(exports, base)
 
 
 def find_section(section: str, base: Base, output: Path | None = None) -> PublishedSection | None:
-    """Return where the bounds of a section's pages are published for a host, or `None`.
+    """Return where the bounds of a section's pages are published for a host. Raise like `find_files()`.
 
-    Without an export for the host, the bounds are those of the export in the target itself: hosts that
-    clients choose share them. Look and raise errors like `find_files()`.
+    Without an export for the host, they are those in the target itself: hosts that clients choose share
+    them.
     """
     exports = _exports(base, output)
     export = _newest(exports, base) or next((export for export in exports if not export.folder.name), None)
@@ -210,7 +192,7 @@ def _newest(exports: Iterable[PublishedExport], base: Base) -> PublishedExport |
 
 @lru_cache(maxsize=1_000)
 def _warn(base: str, newest: str, other: str) -> None:
-    """Log that a host has two exports, once in each process: views look for exports every ten seconds."""
+    """Log that a host has two exports, once in each process: views look every ten seconds."""
     logger.warning(
         "%s has two exports, in %s and in %s. The first one is newer and is used. If you no longer update "
         "the other one, delete its sitemap files, and its manifest in .sitemaps09/ or STATE.",

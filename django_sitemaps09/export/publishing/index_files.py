@@ -23,8 +23,7 @@ def assign(sections: Sections, shrinking: Sections, url: str) -> Sections:
     also list the previous pages of `shrinking` sections, so room is kept for them. If the first index would
     be empty, the next index replaces it, since crawlers know the first one.
     """
-    counts: Counter[int] = Counter()
-    bytes_: Counter[int] = Counter()
+    counts, bytes_ = Counter[int](), Counter[int]()
     empty, limits = len(protocol.index_document([], styled=conf.stylesheet)), protocol.INDEX_LIMITS
     sizes = {}
     for name, record in sections.items():
@@ -47,16 +46,14 @@ def assign(sections: Sections, shrinking: Sections, url: str) -> Sections:
                 bytes_[index] += sizes[name]
             numbers[name].append(page.index_number or index)
     first = min(chain.from_iterable(numbers.values()), default=1)
-    return {
-        name: replace(
-            record,
-            pages=tuple(
-                replace(page, index_number=1 if number == first else number)
-                for page, number in zip(record.pages, numbers[name], strict=True)
-            ),
+    assigned = {}
+    for name, record in sections.items():
+        indexes = [1 if number == first else number for number in numbers[name]]
+        pages = tuple(
+            replace(page, index_number=each) for page, each in zip(record.pages, indexes, strict=True)
         )
-        for name, record in sections.items()
-    }
+        assigned[name] = replace(record, pages=pages)
+    return assigned
 
 
 def documents(
@@ -68,10 +65,8 @@ def documents(
     """
 
     def built(records: Iterable[SectionRecord]) -> dict[str, bytes]:
-        entries = _entries(records, url, cascade=conf.cascade)
-        return {
-            name: protocol.index_document(each, styled=conf.stylesheet) for name, each in entries.items()
-        }
+        entries, styled = _entries(records, url, cascade=conf.cascade), conf.stylesheet
+        return {name: protocol.index_document(each, styled=styled) for name, each in entries.items()}
 
     both = [(shrinking.get(name, record), record) for name, record in sections.items()]
     return built(chain.from_iterable(both if shrinking else ())), built(sections.values())
@@ -79,8 +74,7 @@ def documents(
 
 def published_entries(manifest: Manifest) -> dict[str, list[IndexEntry]]:
     """Return the entries of each published index, by file name, from its manifest."""
-    cascade = is_cascade(manifest.indexes)
-    return _entries(manifest.sections.values(), manifest.url, cascade=cascade)
+    return _entries(manifest.sections.values(), manifest.url, cascade=is_cascade(manifest.indexes))
 
 
 def _entries(records: Iterable[SectionRecord], url: str, *, cascade: bool) -> dict[str, list[IndexEntry]]:
@@ -91,11 +85,8 @@ def _entries(records: Iterable[SectionRecord], url: str, *, cascade: bool) -> di
             pages[page.index_number][page.name] = IndexEntry(f"{url}{page.name}", page.changed)
     numbers = sorted(pages)
     cascade = cascade and len(numbers) > 1
-    entries = {
-        index_name(number, cascade=cascade): [*pages[number].values()] for number in reversed(numbers)
-    }
+    names = {number: index_name(number, cascade=cascade) for number in numbers}
+    entries = {names[number]: [*pages[number].values()] for number in reversed(numbers)}
     if cascade:
-        entries[INDEX] = [
-            IndexEntry(f"{url}{index_name(number, cascade=True)}", None) for number in numbers
-        ]
+        entries[INDEX] = [IndexEntry(f"{url}{name}", None) for name in names.values()]
     return entries
