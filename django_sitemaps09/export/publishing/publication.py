@@ -23,8 +23,8 @@ from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.section import SectionOutcome
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
-from django_sitemaps09.target.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner
-from django_sitemaps09.target.manifest import Manifest
+from django_sitemaps09.target.journal import Journal, Step, check_owner
+from django_sitemaps09.target.manifest import Manifest, SectionRecord
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +36,9 @@ _TRANSITION = "between-"
 class Publication:
     """Publication of a run: the next manifest, its indexes and their stylesheet, if any.
 
-    `staged` maps new and changed pages to their staged paths. `shrinks` lists the published pages that lose
+    `staged` maps new and changed pages to their staged paths. `shrinks` are the published pages that lose
     rows to others. `transition` has the indexes that list both old and new pages, `documents` the final
-    indexes. `removed_files` are the files that no index lists from now on. `files_to_delete` are files that
-    were removed long enough ago.
+    indexes. No index lists `removed_files` from now on. `files_to_delete` were removed long enough ago.
     """
 
     run: Run
@@ -55,11 +54,10 @@ class Publication:
     @classmethod
     def build(cls, run: Run, outcomes: Mapping[str, SectionOutcome]) -> Publication:
         """Build the publication from the outcomes of sections. Sections to remove lose all their pages."""
-        previous, old, started = run.previous, run.previous.manifest, run.started.timestamp()
+        previous, old = run.previous, run.previous.manifest
         records = {**old.sections, **{name: outcome.record for name, outcome in outcomes.items()}}
-        records |= {
-            name: replace(records[name], pages=()) for name in run.options.remove if name in records
-        }
+        for name in records.keys() & {*run.options.remove}:
+            records[name] = replace(records[name], pages=())
         ordered = {name: records[name] for name in (*run.host.sections, *records) if name in records}
         # With several indexes, a URL can also move between indexes that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > protocol.INDEX_LIMITS.urls
@@ -84,27 +82,9 @@ class Publication:
         stylesheets = {STYLESHEET: protocol.stylesheet()} if has_stylesheet else {}
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
-        old_names = {*old.indexes, *old.stylesheets, *old_pages}
-        removed_files = tuple(sorted(old_names - names))
-        due_before, listed = started - conf.keep_removed, names | old_names
-        # A killed run may have listed a file again that was removed long ago.
-        removed = {name: since for name, since in old.removed.items() if name not in listed}
-        due = tuple(name for name, since in removed.items() if since <= due_before)
-        removed = {name: since for name, since in removed.items() if since > due_before}
-        removed |= dict.fromkeys(removed_files, started)
-        ranges = {**old.removed_ranges, **old.ranges()}
-        manifest = replace(
-            old,
-            run=(run.stage or "").rpartition("/")[2],
-            sections=sections,
-            removed=removed,
-            removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},
-            files={},
-            indexes=tuple(documents),
-            stylesheets=tuple(stylesheets),
-            unqueued={},
-            moved=tuple(name for name in old.moved if name in removed),
-        )
+        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old_pages} - names))
+        manifest, due = _successor(run, sections, names, removed_files)
+        manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets))
         staged = {name: path for outcome in outcomes.values() for name, path in outcome.staged.items()}
         shrinks = frozenset(name for outcome in outcomes.values() for name in outcome.shrinks)
         return cls(run, manifest, staged, shrinks, transition, documents, stylesheets, due, removed_files)
@@ -129,20 +109,19 @@ class Publication:
                     f"{store.label}: {step.name} is a folder, so nothing was published. Remove it."
                 )
         store.check()
-        changed = tuple(
-            name
-            for name, record in new.sections.items()
-            if name not in old.files or old.sections.get(name) != record
-        )
-        files, names = dict(old.files), set[str]()
-        for name in changed:
-            names.update((*run.previous.section(name).file_names, *new.sections[name].file_names))
-            document = manifests.section_document(new.sections[name])
+        changed, files, names = [], {}, set[str]()
+        for name, record in new.sections.items():
+            if name in old.files and old.sections.get(name) == record:
+                files[name] = old.files[name]
+                continue
+            changed.append(name)
+            names.update((*run.previous.section(name).file_names, *record.file_names))
+            document = manifests.section_document(record)
             files[name] = manifests.section_file(name, document)
             state.write(files[name], document)
-        stored = replace(new, files={name: files[name] for name in new.sections})
-        root = stored.root().decode()
-        journal = Journal(new.run, steps, root, changed, tuple(sorted(names)), self.files_to_delete)
+        stored = replace(new, files=files)
+        root, sorted_names = stored.root().decode(), tuple(sorted(names))
+        journal = Journal(new.run, steps, root, tuple(changed), sorted_names, self.files_to_delete)
         run.check()
         # Another target that shares the state may have been exported since this run started.
         check_owner(store, state)
@@ -155,8 +134,7 @@ class Publication:
     def _steps(self, store: Store) -> tuple[Step, ...]:
         """Stage the indexes and the stylesheet. Return the steps in order, adding before removing.
 
-        Pages that are new or only gain rows come before the transition indexes, and pages that lose rows to
-        others after them.
+        Only pages that lose rows to others come after the transition indexes.
         """
         pages = [
             Step(self.staged[name], name, page.digest)
@@ -172,6 +150,32 @@ class Publication:
             *(step for step in pages if step.name in self.shrinks),
             *_stage(store, f"{folder}/index-", _changed_documents(store, self.documents, transition)),
         )
+
+
+def _successor(
+    run: Run, sections: Mapping[str, SectionRecord], names: set[str], removed_files: Iterable[str]
+) -> tuple[Manifest, tuple[str, ...]]:
+    """Return the next manifest, which lists files with these names, and the files to delete."""
+    old, started = run.previous.manifest, run.started.timestamp()
+    # A killed run may have listed a file again that was removed long ago.
+    listed = names.union(old.indexes, old.stylesheets, old.pages())
+    removed = {name: since for name, since in old.removed.items() if name not in listed}
+    due = tuple(name for name, since in removed.items() if since <= started - conf.keep_removed)
+    for name in due:
+        del removed[name]
+    removed |= dict.fromkeys(removed_files, started)
+    ranges = {**old.removed_ranges, **old.ranges()}
+    manifest = replace(
+        old,
+        run=(run.stage or "").rpartition("/")[2],
+        sections=sections,
+        removed=removed,
+        removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},
+        files={},
+        unqueued={},
+        moved=tuple(name for name in old.moved if name in removed),
+    )
+    return manifest, due
 
 
 def _changed_documents(
@@ -205,9 +209,8 @@ def _take(
         if previous_step and bool(index_number(previous_step.name)) != bool(index_number(step.name)):
             # Pages must be on disk before an index that lists them, even if the machine crashes.
             store.sync()
-        if step.name == INDEX or (
-            previous_step and _is_transition(previous_step) and not _is_transition(step)
-        ):
+        is_after_transition = previous_step and _is_transition(previous_step) and not _is_transition(step)
+        if step.name == INDEX or is_after_transition:
             # All other indexes are published. robots.txt must list them before the first index changes,
             # since pages of the first index may have moved to them.
             store.sync()
@@ -224,7 +227,7 @@ def _take(
         store.delete(name)
     store.sync()
     check()
-    state.delete(JOURNAL)
+    state.delete(journals.JOURNAL)
     state.sync()
 
 
@@ -249,8 +252,7 @@ def recover(
 ) -> tuple[Journal | None, tuple[str, ...] | None]:
     """Finish a run that was killed while publishing; a dry run does not.
 
-    `now` is in seconds since 1970. Return the journal if its steps were not taken, and the names of the
-    files if the run was finished.
+    Return the journal if its steps were not taken, and the names of the files if the run was finished.
     """
     store, state = host.store, host.state
     check_owner(store, state)
@@ -262,6 +264,7 @@ def recover(
     folder = f"{STATE}/{journal.run}"
     staged_names = store.names(folder)
     left = [step.staged.removeprefix(f"{folder}/") in staged_names for step in journal.steps]
+    # A file that two steps replace has the content of the last one that was taken.
     digests = {
         step.staged if is_left else step.name: step.digest
         for step, is_left in zip(journal.steps, left, strict=True)
@@ -278,7 +281,7 @@ def recover(
         return journal, None
     logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
     old_root = manifests.read_usable_root(state) or host.site
-    root = manifests.parse_root(journal.root, JOURNAL)
+    root = manifests.parse_root(journal.root, journals.JOURNAL)
     # An index may have listed until now what the killed run removed.
     removed = {name: old_root.removed.get(name, now) for name in root.removed}
     journal = journal._replace(root=replace(root, removed=removed).root().decode())
@@ -290,6 +293,6 @@ def recover(
 def clean(store: Store) -> None:
     """Remove the staging folders and temporary files of killed runs."""
     for folder in store.folders(STATE):
-        if RUN_NAME.fullmatch(folder):
+        if journals.RUN_NAME.fullmatch(folder):
             store.delete_folder(f"{STATE}/{folder}")
     store.clean()
