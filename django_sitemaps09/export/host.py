@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -26,15 +26,8 @@ from django_sitemaps09.export.rendering.section import SectionOutcome, export_se
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.target import STATE, exclusive_lock, owner
-from django_sitemaps09.target.journal import (
-    RUN,
-    RecordedRun,
-    SectionChange,
-    read_journal,
-    record_exported,
-    record_run,
-)
+from django_sitemaps09.target import STATE, exclusive_lock, journal as journals, owner
+from django_sitemaps09.target.journal import RecordedRun, SectionChange
 from django_sitemaps09.target.previous import check_pages
 
 logger = logging.getLogger(__name__)
@@ -47,7 +40,7 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
     end_failures: list[str] = []
     with ExitStack() as stack:
         try:
-            with _opened(host, options, engine) as (run, recovered):
+            with _opened(host, options, engine) as run:
                 outcomes = _render(run)
                 is_queued = host.submit and conf.indexnow_key is not None and not run.previous.is_first
                 spool = None
@@ -56,7 +49,7 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
                     spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
                     stack.enter_context(closing(spool))
                 with uninterrupted():
-                    event = _publish(run, outcomes, spool, recovered)
+                    event = _publish(run, outcomes, spool)
         except Exception as error:
             if event is None:
                 raise
@@ -73,13 +66,8 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
 
 
 @contextmanager
-def _opened(
-    host: Host, options: ExportOptions, engine: Engine | None
-) -> Iterator[tuple[Run, Sequence[str] | None]]:
-    """Lock the files of a host, and finish a killed run, of which the files are yielded, too.
-
-    A dry run does neither.
-    """
+def _opened(host: Host, options: ExportOptions, engine: Engine | None) -> Iterator[Run]:
+    """Lock the files of a host, and finish a killed run. A dry run does neither."""
     started = datetime.now(timezone.utc)
     with ExitStack() as stack:
         lock = nullcontext(lambda: None) if options.dry_run else exclusive_lock(host.store)
@@ -96,23 +84,22 @@ def _opened(
             if owner(host.store, host.state):
                 host.state.clean()
             # The folder is created with its first file.
-            stage = f"{STATE}/{RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+            stage = f"{STATE}/{journals.RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
             stack.callback(_remove_stage, host, stage)
             # Do this even without a queue: this run replaces the manifest that names the killed run.
             activate_prepared(host.state, previous)
         output, prefix = local_path(options.output, "--output"), get_script_prefix()
         renderer = Renderer(host.base, output, host.folder, stage, host.gzip, prefix, get_urlconf())
-        yield Run(host, options, started, previous, check, renderer, engine), recovered
+        yield Run(host, options, started, previous, check, renderer, engine, recovered)
 
 
 def _remove_stage(host: Host, folder: str) -> None:
     """Remove a staging folder, unless publishing was interrupted: then the next run needs its files."""
-    if read_journal(host.state) is None:
+    if journals.read_journal(host.state) is None:
         host.store.delete_folder(folder)
 
 
 def _render(run: Run) -> dict[str, SectionOutcome]:
-    """Render all sections, and return their outcomes by name."""
     options, sections = run.options, run.host.chosen
     options.on_plan({name: len(run.previous.section(name).pages) or None for name in sections})
     outcomes = {}
@@ -123,14 +110,10 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     return outcomes
 
 
-def _publish(
-    run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | None, recovered: Sequence[str] | None
-) -> Published:
+def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | None) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
     host, options, old_manifest = run.host, run.options, run.previous.manifest
-    queue = SubmissionQueue(run, spool)
-    remove = [name for name in options.remove if run.previous.section(name).pages]
-    publication = Publication.build(run, outcomes)
+    queue, publication = SubmissionQueue(run, spool), Publication.build(run, outcomes)
     reports = tuple(outcome.report for outcome in outcomes.values())
     failures = _failures(reports, strict=options.strict)
     # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
@@ -148,7 +131,8 @@ def _publish(
         has_changed = files_written or publication.removed_files or old_manifest.unqueued
         _replace_files(publication, reports, robots, queue, robots.urls if has_changed else ())
     if not options.dry_run:
-        _record(run, reports, failures, remove, is_published=is_published)
+        _record(run, reports, failures, is_published=is_published)
+    warnings = [*_warnings(publication, reports, queue, failures), *robots.warnings]
     failures += _lesser_failures(run, publication.documents, robots)
     changes = spool if options.changes else None
     report = Report(
@@ -159,21 +143,18 @@ def _publish(
         published=is_published,
         robots=robots.state,
         robots_path=host.robots,
-        warnings=[*_warnings(publication, reports, queue), *robots.warnings],
+        warnings=warnings,
         failures=[f"{host.prefix}{failure}" for failure in failures],
         indexes=tuple(robots.names),
         written=tuple(files_written),
         deleted=publication.files_to_delete if is_published else (),
-        recovered=recovered is not None,
+        recovered=run.recovered is not None,
         changes=None if changes is None else changes.counts,
         dry_run=options.dry_run,
     )
-    return Published(
-        report,
-        [f"{host.url}{name}" for name in dict.fromkeys((*(recovered or ()), *files_written))],
-        [f"{host.url}{name}" for name in publication.removed_files],
-        None if changes is None else changes.changes,
-    )
+    written = [f"{host.url}{name}" for name in dict.fromkeys((*(run.recovered or ()), *files_written))]
+    removed = [f"{host.url}{name}" for name in publication.removed_files]
+    return Published(report, written, removed, None if changes is None else changes.changes)
 
 
 def _replace_files(
@@ -193,24 +174,15 @@ def _replace_files(
             with suppress(ExportError, OSError):
                 # After the lock is lost, another run may write the history.
                 run.check()
-                _record(run, reports, [reason_of(error)], (), is_published=False)
+                _record(run, reports, [reason_of(error)], is_published=False)
         raise
 
 
 def _record(
-    run: Run,
-    reports: Sequence[SectionReport],
-    failures: Sequence[str],
-    removed: Iterable[str],
-    *,
-    is_published: bool,
+    run: Run, reports: Sequence[SectionReport], failures: Sequence[str], *, is_published: bool
 ) -> None:
-    """Add a run with its reports to the history. `removed` has the names of removed sections.
-
-    The export does not need the history, so an error is only logged.
-    """
-    state, started = run.host.state, run.started.timestamp()
-    changes = []
+    """Add a run to the history. The export does not need the history, so an error is only logged."""
+    state, started, changes = run.host.state, run.started.timestamp(), []
     for report in reports:
         urls = run.previous.section(report.section).urls
         # Unless the run was published, the report counts what would have changed.
@@ -219,15 +191,19 @@ def _record(
         errors, failure = tuple(report.errors), report.failure
         is_complete = failure is None and report.skipped == 0
         changes.append(SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete))
-    for name in removed if is_published else ():
-        record = run.previous.section(name)
-        changes.append(SectionChange(name, record.urls, 0, 0, len(record.pages)))
+    removed = {name: run.previous.section(name) for name in run.options.remove if is_published}
+    changes += [
+        SectionChange(name, each.urls, 0, 0, len(each.pages))
+        for name, each in removed.items()
+        if each.pages
+    ]
     seconds = max(0.0, time.time() - started)
+    recorded = RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures))
     try:
-        record_run(state, RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures)))
+        journals.record_run(state, recorded)
         # A repair keeps pages without reading their rows, so it does not count as an export.
         if is_published and not run.host.is_repair:
-            record_exported(state, [each.section for each in reports if not each.failure], started)
+            journals.record_exported(state, [each.section for each in reports if not each.failure], started)
     except (ExportError, OSError) as error:
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
@@ -235,11 +211,11 @@ def _record(
 def _compare(publication: Publication, queue: SubmissionQueue) -> None:
     """Find the changed URLs. A failure ends the export only if the caller requested them."""
     if queue.spool is not None:
-        run = publication.run
+        run, new = publication.run, publication.manifest
         consequence = "not all changed URLs were found, so not all were queued for submission"
         with nullcontext() if run.options.changes else queue.lenient(consequence):
-            old, new = run.previous.manifest, publication.manifest
-            queue.spool.fill(compared_ranges(run.host.store, old, new, publication.staged))
+            ranges = compared_ranges(run.host.store, run.previous.manifest, new, publication.staged)
+            queue.spool.fill(ranges)
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
@@ -254,12 +230,12 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
 def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> Iterator[str]:
     """Yield the failures that never prevent publishing."""
     published = {name for name, record in run.previous.manifest.sections.items() if record.pages}
-    for name in sorted(published.difference(run.host.sections, run.options.remove)):
-        if run.host.is_whole:
-            yield (
-                f"Section {name!r} is published but no longer declared; its files are kept. To remove it "
-                f"from the index, use --remove {name}"
-            )
+    left = published.difference(run.host.sections, run.options.remove) if run.host.is_whole else ()
+    for name in sorted(left):
+        yield (
+            f"Section {name!r} is published but no longer declared; its files are kept. To remove it from "
+            f"the index, use --remove {name}"
+        )
     yield from robots.failures
     if len(documents) > 1 and run.host.robots is None and not conf.cascade:
         yield (
@@ -270,7 +246,10 @@ def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> It
 
 
 def _warnings(
-    publication: Publication, reports: Sequence[SectionReport], queue: SubmissionQueue
+    publication: Publication,
+    reports: Sequence[SectionReport],
+    queue: SubmissionQueue,
+    failures: Collection[str],
 ) -> Iterator[str]:
     """Yield all warnings but those about robots.txt."""
     run = publication.run
@@ -278,7 +257,7 @@ def _warnings(
     # Of several hosts, those that have not moved are exported as usual.
     if run.host.moved_from and not (run.previous.has_moved or run.host.folder):
         yield f"Nothing was moved: the target has no export of {', '.join(run.host.moved_from)}."
-    if not publication.documents and not _failures(reports, strict=run.options.strict):
+    if not publication.documents and not failures:
         yield "No section has any URLs, so nothing was written."
     yield from queue.warnings
     yield from getattr(run.engine, "warnings", ())

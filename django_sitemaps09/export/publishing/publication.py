@@ -167,7 +167,7 @@ def _successor(
     ranges = {**old.removed_ranges, **old.ranges()}
     manifest = replace(
         old,
-        run=(run.stage or "").rpartition("/")[2],
+        run=(run.renderer.stage or "").rpartition("/")[2],
         sections=sections,
         removed=removed,
         removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},

@@ -29,8 +29,8 @@ _HOT = timedelta(minutes=10)
 class Run:
     """Export to one host: what all of its sections share.
 
-    `started` has a time zone. `previous` is the state before the run. `check` raises an exception if the
-    run has lost the lock of its target.
+    `previous` is the state before the run. `check` raises an exception if the run has lost the lock of its
+    target. `recovered` has the files of a killed run that was finished first, if there was one.
     """
 
     host: Host
@@ -40,19 +40,15 @@ class Run:
     check: Callable[[], None]
     renderer: Renderer
     engine: Engine | None
-
-    @property
-    def stage(self) -> str | None:
-        """The folder of files that are not published yet; `None` in a dry run."""
-        return self.renderer.stage
+    recovered: Sequence[str] | None = None
 
 
 class Plan:
     """The pages of one section in a run: the published pages and new pages after them, or all rebuilt.
 
     `previous` is the published record, `previous_pages` has its pages by number. `pages` yields the pages
-    in order, `kept_pages` has those that are not rendered, and `closed_numbers` the published ones with an
-    upper bound. `split_numbers` and `merged_numbers` are filled while pages are rendered.
+    in order. `kept_pages` are not rendered, and `closed_numbers` are those of published pages with an upper
+    bound. `split_numbers` and `merged_numbers` are filled while pages are rendered.
     """
 
     def __init__(self, run: Run, name: str, source: Source, rows_on_page: int) -> None:
@@ -116,18 +112,14 @@ class Plan:
         return []
 
     def join(self, size: Size | None, page: Page, rendered: RenderedPage) -> Size | None:
-        """Return the size of pages, of which this is the next one, or `None` if they do not fit together.
-
-        `size` is that of the others, or `None`.
-        """
+        """Return the size of pages and the next one, if they fit together. `size` is that of the others."""
         # Pages of a paginator are not merged, since the next run would divide them again.
         if not has_key_ranges(self.source) or self.run.host.is_repair:
             return None
         if size is None:
             return rendered.file.urls, rendered.file.bytes
         size = size[0] + rendered.file.urls, size[1] + rendered.file.bytes
-        limits = page_limits(self.source, conf.limits)
-        if not pages.fit_together(size, limits, is_last=page.until is None):
+        if not pages.fit_together(size, page_limits(self.source, conf.limits), is_last=page.until is None):
             return None
         self.merged_numbers.add(page.number)
         return size
@@ -142,10 +134,7 @@ class Plan:
         return (*self.recent_counts, (self.run.started.timestamp(), self.previous.urls))
 
     def digest(self, number: int) -> str | None:
-        """Return the digest of a published page's file, without reading the file.
-
-        It is `None` if the file is missing, has another size, or has another suffix in this run.
-        """
+        """Return a published page's digest, unless its file is missing or has another size or suffix."""
         page, names = self.previous_pages.get(number), self.run.previous.names
         if page is None or self.previous.suffix != self.suffix or page.name not in names:
             return None

@@ -13,6 +13,7 @@ from datetime import timezone
 from functools import partial
 from typing import NamedTuple
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
 from django_sitemaps09.declare.profiling import Costs, record_costs, step
@@ -22,16 +23,7 @@ from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
 from django_sitemaps09.orm.reading import retry
-from django_sitemaps09.protocol import (
-    MAX_MESSAGE,
-    MAX_SHOWN,
-    ItemError,
-    drop_future,
-    pages,
-    pluralize,
-    reason_of,
-    w3c,
-)
+from django_sitemaps09.protocol import ItemError, pages, reason_of, w3c
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.rows import Source, UrlsSource, compile_source, has_key_ranges, rows_on_page
@@ -49,10 +41,10 @@ _UNPUBLISHED = PageFile("", 0, None, None)
 
 
 class SectionOutcome(NamedTuple):
-    """Outcome of a section after its pages are staged.
+    """Outcome of a section after its pages are staged: the record to publish, or else the previous one.
 
-    `record` is the record to publish, or the previous record if the section failed. `staged` maps new and
-    changed files to their staged paths. `shrinks` lists published files that lost rows to other files.
+    `staged` maps new and changed files to their staged paths. `shrinks` are published files that lost rows
+    to other files.
     """
 
     report: SectionReport
@@ -108,13 +100,12 @@ class _Results:
         if rendered.is_empty:
             return
         published = plan.previous_pages.get(page.number, _UNPUBLISHED)
-        is_same = published.digest == file.digest
         changed: str | None = w3c(plan.run.started, timezone.utc)
-        if is_same:
+        if is_same := published.digest == file.digest:
             changed = published.changed
         elif not any(previous.digest for previous in plan.previous.pages):
             # Without a previous digest, the last change is unknown, so the newest lastmod is used.
-            changed = drop_future(file.lastmod)
+            changed = protocol.drop_future(file.lastmod)
         fingerprint = None if rendered.errors else file.fingerprint
         is_known = rendered.errors or (fingerprint is not None and plan.run.options.changed_only)
         if is_same and plan.is_same_declaration and not is_known:
@@ -134,7 +125,6 @@ class _Results:
             self.staged[file.name] = rendered.staged
 
     def outcome(self, plan: Plan) -> SectionOutcome:
-        """Return the outcome of the section, after all its pages were added."""
         previous = plan.previous
         if self.pages:
             self.pages[-1] = replace(self.pages[-1], until=None)
@@ -159,8 +149,8 @@ class _Results:
             merged=len(plan.merged_numbers),
             rendered_by=dict(self.rendered_by),
         )
-        # The last page, which had no upper bound, may have been merged with another page and then cut. So
-        # if it has a bound now, it may lose rows.
+        # The last page, which had no upper bound, may have been merged and then cut: it may lose rows if it
+        # has a bound now.
         shrinks = {
             file.name
             for file in self.pages
@@ -192,7 +182,7 @@ def export_section(run: Run, name: str, section: Section) -> SectionOutcome:
         reason = _failure(plan, outcome.record, results)
     except Exception as error:
         unexpected = not isinstance(error, EXPECTED)
-        reason = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
+        reason = reason_of(error, protocol.MAX_SHOWN if unexpected else protocol.MAX_MESSAGE)
         logger.error("Section %r could not be rendered: %s", name, reason, exc_info=unexpected)
     if reason is not None:
         # The published files are kept.
@@ -250,14 +240,11 @@ def _render(plan: Plan, results: _Results) -> None:
         return render(task)
 
     getattr(engine, "begin_section", lambda render: None)(render)
+    ahead = 2 if engine is None else getattr(engine, "ahead", 2 * engine.workers)
+    highest = 0 if source.is_transient else plan.previous.highest
     try:
         for page, rendered in pages.render_all(
-            plan.pages,
-            submit,
-            2 if engine is None else getattr(engine, "ahead", 2 * engine.workers),
-            divide=plan.divide,
-            join=plan.join,
-            highest=0 if source.is_transient else plan.previous.highest,
+            plan.pages, submit, ahead, divide=plan.divide, join=plan.join, highest=highest
         ):
             results.add(plan, page, rendered)
     except BaseException:
@@ -271,7 +258,7 @@ def _render(plan: Plan, results: _Results) -> None:
 def _check_names(plan: Plan, page: Page, rendered: RenderedPage) -> None:
     """Raise `ExportError` if a worker's result would publish another file, or under another name."""
     name = page_name(plan.name, page.number, plan.suffix)
-    staged = rf"{re.escape(f'{plan.run.stage}/')}([0-9a-f]{{8}}-)?{re.escape(name)}"
+    staged = rf"{re.escape(f'{plan.run.renderer.stage}/')}([0-9a-f]{{8}}-)?{re.escape(name)}"
     is_known = (rendered.file.name, rendered.file.number) == (name, page.number)
     if not is_known or re.fullmatch(staged, rendered.staged) is None:
         raise ExportError(f"A worker returned an invalid file name for {name}: {rendered.staged!r}.")
@@ -287,8 +274,8 @@ def _failure(plan: Plan, record: SectionRecord, results: _Results) -> str | None
     is_allowed = plan.source.is_transient or plan.is_forced
     if is_allowed or lost_urls < _SHRUNK or lost_urls <= conf.max_shrink * max_urls:
         return None
+    urls = protocol.pluralize(record.urls, "URL")
     return (
-        f"it would shrink from {max_urls:,} to {pluralize(record.urls, 'URL')}, which is more than "
-        "SITEMAPS09['MAX_SHRINK'] allows; the published files are kept. If this is intended, use --force "
-        f"{plan.name}"
+        f"it would shrink from {max_urls:,} to {urls}, which is more than SITEMAPS09['MAX_SHRINK'] allows; "
+        f"the published files are kept. If this is intended, use --force {plan.name}"
     )
