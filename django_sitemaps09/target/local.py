@@ -49,13 +49,16 @@ def check_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A store in a local folder. The folder is created if necessary.
+    """A store of named files in a local folder, which is created if necessary. It can be pickled.
+
+    A file is always complete, and never partly written. Its name is relative and can contain slashes, such
+    as `.sitemaps09/run-1/sitemap-a-1.xml.gz`. A name that would lead outside raises `ValueError`, and one
+    of something other than a file `ExportError`.
 
     The path of the folder may contain symbolic links. Links inside the folder are not followed, since other
     users may be able to write there. If the folder is that of a host in a `target`, it may be a link, but
-    only one that this user owns.
-
-    A store that `is_guarded` reads only files of this user, and of the owner of the target.
+    only one that this user owns. A store that `is_guarded` reads only files of this user, and of the owner
+    of the target.
     """
 
     folder: Path
@@ -69,19 +72,24 @@ class LocalStore:
 
     @property
     def label(self) -> str:
+        """The name of the store in messages."""
         return str(self.folder)
 
     @property
     def identity(self) -> str:
+        """A string that identifies the same store on all machines."""
         return str(self.folder.resolve())
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
+        """Return the content of a file, if it exists. Raise `DamagedError` if it is longer or irregular."""
         return read_plain(self._path(name), max_bytes, self._users)
 
     def open(self, name: str) -> BinaryIO | None:
+        """Open a file for reading, if it exists."""
         return _open_plain(self._path(name), self._users)
 
     def write(self, name: str, content: bytes) -> None:
+        """Replace a file atomically. Its content and its name are durable when this returns."""
         path = self._path(name)
         changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
@@ -97,6 +105,10 @@ class LocalStore:
 
     @contextmanager
     def staged(self, name: str) -> Iterator[BinaryIO]:
+        """Open a new file for writing, which the store has when the block ends; none if the block fails.
+
+        Its content is durable then, and its name after `sync()`.
+        """
         path = self._path(name)
         self._touched.update({path.parent, *self._make(path.parent)})
         # A killed run or an earlier attempt may have left a file.
@@ -110,11 +122,13 @@ class LocalStore:
             raise
 
     def promote(self, staged: str, name: str) -> None:
+        """Replace a file atomically with a staged file, which may remain. It must exist."""
         source, path = self._path(staged), self._path(name)
         self._touched.update({source.parent, path.parent, *self._make(path.parent)})
         _move(source, path)
 
     def sync(self) -> None:
+        """Make durable all changes that this object has made since the last call."""
         touched = set(self._touched)
         for folder in touched:
             # A removed folder needs no sync.
@@ -123,11 +137,13 @@ class LocalStore:
         self._touched.difference_update(touched)
 
     def delete(self, name: str) -> None:
+        """Remove a file if it exists."""
         path = self._path(name)
         _unlink(path)
         self._touched.add(path.parent)
 
     def delete_folder(self, name: str) -> None:
+        """Remove a folder with its content, if it exists. Links are not followed."""
         path = self._path(name)
         self._touched.add(path.parent)
         if path.parent == self._own:
@@ -142,6 +158,7 @@ class LocalStore:
         _remove(path)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
+        """Return the sizes of a folder's regular files, by valid name; `None` if a size needs a request."""
         sizes: dict[str, int | None] = {}
         for entry in self._entries(folder):
             # Another process may remove the file meanwhile.
@@ -151,18 +168,21 @@ class LocalStore:
         return sizes
 
     def folders(self, folder: str = "") -> list[str]:
+        """Return the sorted valid names of the folders in a folder."""
         return sorted(entry.name for entry in self._entries(folder) if entry.is_dir(follow_symlinks=False))
 
     def is_blocked(self, name: str) -> bool:
+        """Return whether a file cannot be written, because a folder has its name."""
         return self._path(name).is_dir()
 
     def check(self) -> None:
-        """Raise `ExportError` for another user's link. A local folder needs no test file."""
-        # A private folder must not be a link at all.
+        """Raise `ExportError` if the store does not behave as required. Others need a test file for this."""
+        # A private folder must not be a link at all, and a host's folder not one of another user.
         if self.own and self.target is not None:
             is_own_link(self.folder, self._users or ())
 
     def clean(self) -> None:
+        """Remove the temporary files of `write()` and `check()` in killed runs, but no folders of runs."""
         for entry in self._entries(self.own):
             if entry.name.startswith(_TEMPORARY):
                 _remove(Path(entry.path))

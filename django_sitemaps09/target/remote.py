@@ -31,7 +31,10 @@ _IN_MEMORY = 1_000_000
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A store in a storage from `STORAGES`, or in a folder in that storage."""
+    """A store in a storage from `STORAGES`, or in a folder in it. Methods are those of `LocalStore`.
+
+    They raise `ExportError` if the storage fails.
+    """
 
     alias: str
     folder: str = ""

@@ -1,7 +1,7 @@
-"""The interface of stores, the stores that an export uses, and their locks: one export at a time for each.
+"""The stores that an export uses, by its arguments and the settings, and their locks.
 
-A local folder has a lock file. Other targets have a lease in the shared cache, so machines need no shared
-disk.
+One export and one submission at a time have the lock of a target: a lock file in a local folder, else a
+lease in the shared cache, so machines need no shared disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from threading import Event, Thread
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, TypeAlias
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
 from django.core.cache.backends.dummy import DummyCache
@@ -65,69 +65,8 @@ _UNSUITABLE = {
 }
 
 
-class Store(Protocol):
-    """The interface of stores, which hold named files. A file is always complete, and never partly written.
-
-    A name is relative and can contain slashes, such as `.sitemaps09/run-1/sitemap-a-1.xml.gz`. A name that
-    would lead outside raises `ValueError`. Methods raise `ExportError` if a storage fails, or if a name
-    belongs to something other than a file. Errors of local folders are `OSError`. Stores can be pickled.
-    """
-
-    @property
-    def label(self) -> str:
-        """The name of the store in messages: the folder's path, or `storage 'sitemaps'`."""
-
-    @property
-    def identity(self) -> str:
-        """A string that identifies the same store on all machines. Prefer `label` in messages."""
-
-    def read(self, name: str, max_bytes: int) -> bytes | None:
-        """Return the content of a file, or `None` if it does not exist.
-
-        Raise `ExportError` if the file is not regular or has more than `max_bytes` bytes.
-        """
-
-    def open(self, name: str) -> BinaryIO | None:
-        """Open a file for reading, without loading it into memory. Return `None` if it does not exist."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Replace a file atomically. Its content and its name are durable when this returns."""
-
-    def staged(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open a new file for writing, which the store has when the block ends; none if the block fails.
-
-        Its content is durable then, and its name after `sync()`.
-        """
-
-    def promote(self, staged: str, name: str) -> None:
-        """Replace a file atomically with a staged file, which may also remain.
-
-        Raise `FileNotFoundError` if the staged file does not exist.
-        """
-
-    def sync(self) -> None:
-        """Make durable all changes that this object has made since the last call."""
-
-    def delete(self, name: str) -> None:
-        """Remove a file if it exists."""
-
-    def delete_folder(self, name: str) -> None:
-        """Remove a folder with its content, if it exists. Links are not followed."""
-
-    def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the sizes of a folder's regular files, by valid name; `None` if a size needs a request."""
-
-    def folders(self, folder: str = "") -> list[str]:
-        """Return the sorted valid names of the folders in a folder."""
-
-    def is_blocked(self, name: str) -> bool:
-        """Return whether a file cannot be written, because a folder has its name."""
-
-    def check(self) -> None:
-        """Raise `ExportError` if the store does not behave as required. This may write a test file."""
-
-    def clean(self) -> None:
-        """Remove the temporary files of `write()` and `check()` in killed runs, but no folders of runs."""
+#: A place for named files. `LocalStore` documents the methods of both.
+Store: TypeAlias = LocalStore | RemoteStore
 
 
 def target_store(output: Path | None, folder: str = "") -> Store:
@@ -164,15 +103,13 @@ def owner(target: Store, state: Store) -> str:
 
 
 def _private_store(target: Store) -> Store:
-    if isinstance(target, LocalStore):
-        parent = target.target or target.folder
-        return LocalStore(target.folder / STATE, 0o600, "", parent, is_guarded=target.is_guarded)
     if isinstance(target, RemoteStore):
         return RemoteStore(target.alias, f"{target.folder}/{STATE}".lstrip("/"))
-    raise TypeError(f"{target!r} has no private folder.")
+    parent = target.target or target.folder
+    return LocalStore(target.folder / STATE, 0o600, "", parent, is_guarded=target.is_guarded)
 
 
-def _from_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteStore:
+def _from_storage(alias: str, key: str, subfolder: str) -> Store:
     try:
         storage = storages[alias]
         folder = Path(storage.path("sitemap.xml")).parent
