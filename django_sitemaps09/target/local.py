@@ -176,7 +176,7 @@ class LocalStore:
         return self._path(name).is_dir()
 
     def check(self) -> None:
-        """Raise `ExportError` if the store does not behave as required. Others need a test file for this."""
+        """Raise `ExportError` if the store does not behave as required. Others need a test file for it."""
         # A private folder must not be a link at all, and a host's folder not one of another user.
         if self.own and self.target is not None:
             is_own_link(self.folder, self._users or ())
