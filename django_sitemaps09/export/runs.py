@@ -14,8 +14,8 @@ from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import export_host
 from django_sitemaps09.export.interrupts import carrying, raising_carried
 from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
+from django_sitemaps09.export.page import EXPECTED
 from django_sitemaps09.export.publishing.submissions import submit_all
-from django_sitemaps09.export.rendering.page import EXPECTED
 from django_sitemaps09.export.report import Report, with_peaks
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.target.journal import check_root

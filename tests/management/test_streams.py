@@ -91,11 +91,11 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
             log("declare.items")
         log("declare.items")
         log("target")
-        other = Thread(target=log, args=("export.rendering.section",))
+        other = Thread(target=log, args=("export.section",))
         other.start()
         other.join(10)
     log("declare.items")
-    assert console.getvalue().split() == ["target", "export.rendering.section", "declare.items"]
+    assert console.getvalue().split() == ["target", "export.section", "declare.items"]
     assert [name for name in streams._ITEM_LOGGERS if import_module(name).logger.name != name] == []
 
 

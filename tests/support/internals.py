@@ -12,13 +12,12 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.declared import read
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.hook_values import lastmod_text
-from django_sitemaps09.export import engines, host
+from django_sitemaps09.export import engines, host, page as sink
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.notify.client import Client, Connections
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
+from django_sitemaps09.export.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.export.publishing import changes, publication
-from django_sitemaps09.export.rendering import page as sink
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.orm.facts import divides_groups, has_window_function
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order

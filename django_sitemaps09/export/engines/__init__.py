@@ -13,7 +13,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.export.rendering.page import Engine as Engine
+from django_sitemaps09.export.page import Engine as Engine
 from django_sitemaps09.orm.reading import is_in_transaction
 
 #: Values of the setting `ENGINE`, besides "serial" and the dotted path of a class.

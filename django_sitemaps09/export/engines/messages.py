@@ -29,10 +29,10 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.declare.profiling import Cost, Costs
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import page as rendering
 from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
-from django_sitemaps09.export.rendering import page as rendering
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
+from django_sitemaps09.export.page import RenderedPage, Renderer, Task
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.target import STATE, target_store

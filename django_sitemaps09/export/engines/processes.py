@@ -22,7 +22,7 @@ from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import database_addresses, is_connected, use_addresses
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.export.page import RenderedPage, Renderer, Task, render_page
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.export.notify.submission import Blocked, new_client, send
 from django_sitemaps09.export.options import Host
+from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
-from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.report import Report, UrlChange
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.filenames import INDEX

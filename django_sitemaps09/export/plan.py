@@ -10,7 +10,7 @@ from typing import cast
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
+from django_sitemaps09.export.page import Engine, RenderedPage, Renderer
 from django_sitemaps09.orm.reading import Retried
 from django_sitemaps09.protocol import pages, w3c
 from django_sitemaps09.protocol.filenames import page_name

@@ -19,8 +19,8 @@ from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
 from django_sitemaps09.declare.profiling import Costs, record_costs, step
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
-from django_sitemaps09.export.rendering.plan import Plan, Run
+from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task
+from django_sitemaps09.export.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
 from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import ItemError, pages, reason_of, w3c
