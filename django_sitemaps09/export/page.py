@@ -125,6 +125,7 @@ class Renderer:
         """
         page, name = task.page, page_name(task.section, task.page.number, self.suffix(source))
         staged = f"{self.stage}/{task.prefix}{name}"
+        declared, limits = source.declared, page_limits(source, conf.limits)
 
         def write(data: bytes) -> None:
             between()
@@ -133,15 +134,11 @@ class Renderer:
         with (
             record_costs() as costs,
             read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
-            self._sink(source, staged, task.known, store, before_staging) as sink,
+            self._sink(source, task, staged, store, before_staging) as sink,
         ):
+            page_format = protocol.page_format(declared.format, styled=conf.stylesheet)
             written = protocol.write_document(
-                protocol.page_format(source.declared.format, styled=conf.stylesheet),
-                rows.batches,
-                write,
-                str(source.declared.base),
-                page_limits(source, conf.limits),
-                source.declared.namespaces,
+                page_format, rows.batches, write, str(declared.base), limits, declared.namespaces
             )
             wait_for_sink = sink.end()
 
@@ -150,9 +147,7 @@ class Renderer:
             cut = None if written.cut is None else source.key_text(written.cut)
             file = PageFile(
                 name,
-                page.number,
-                page.after,
-                page.until if cut is None else cut,
+                *(page if cut is None else page._replace(until=cut)),
                 urls=written.urls,
                 bytes=written.bytes,
                 size=sink.size,
@@ -166,12 +161,7 @@ class Renderer:
         return wait
 
     def _sink(
-        self,
-        source: Source,
-        staged: str,
-        known: str | None,
-        store: Store,
-        before_staging: Callable[[], None],
+        self, source: Source, task: Task, staged: str, store: Store, before_staging: Callable[[], None]
     ) -> Sink:
         is_linked = "xhtml" in source.declared.namespaces
         is_compressed = self.suffix(source) == "xml.gz"
@@ -184,7 +174,7 @@ class Renderer:
                 yield file
                 before_staging()
 
-        return Sink(None if self.stage is None else opener, stream, known)
+        return Sink(None if self.stage is None else opener, stream, task.known)
 
 
 class Sink:
