@@ -159,16 +159,13 @@ class RecordedRun(NamedTuple):
 
 
 def read_history(state: Store) -> list[RecordedRun]:
-    """Return the recorded runs, the newest one first. A damaged file counts as an empty history."""
+    """Return the recorded runs, the newest one first."""
     # Others may be able to write the file, so it has the bounds of a recorded history when it is read, too.
     return _read(state, HISTORY, lambda document: list(map(_run, document["runs"][:MAX_RUNS]))) or []
 
 
 def read_exported(state: Store) -> dict[str, float]:
-    """Return when the last run that exported a section without a failure started, for each section.
-
-    Times are in seconds since 1970. A damaged file counts as empty.
-    """
+    """Return when the last run that exported a section without a failure started, in seconds since 1970."""
     return _read(state, EXPORTED, _times) or {}
 
 
@@ -177,7 +174,7 @@ def _times(document: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _read(state: Store, name: str, parse: Callable[[Mapping[str, Any]], ParsedT]) -> ParsedT | None:
-    """Return a parsed file, or `None` if it is missing, damaged, or has another format."""
+    """Return a parsed file, or `None` if it is missing or has another format. Log that it is damaged."""
 
     def parse_format(document: Mapping[str, Any]) -> ParsedT | None:
         return parse(document) if document["format"] == _FORMAT else None

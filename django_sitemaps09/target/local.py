@@ -72,12 +72,11 @@ class LocalStore:
 
     @property
     def label(self) -> str:
-        """The name of the store in messages."""
         return str(self.folder)
 
     @property
     def identity(self) -> str:
-        """A string that identifies the same store on all machines."""
+        """A string that identifies the same store on all machines. Prefer `label` in messages."""
         return str(self.folder.resolve())
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
@@ -125,7 +124,8 @@ class LocalStore:
         """Replace a file atomically with a staged file, which may remain. It must exist."""
         source, path = self._path(staged), self._path(name)
         self._touched.update({source.parent, path.parent, *self._make(path.parent)})
-        _move(source, path)
+        with _detect_folder(path):
+            source.replace(path)
 
     def sync(self) -> None:
         """Make durable all changes that this object has made since the last call."""
@@ -190,7 +190,8 @@ class LocalStore:
     def _write(self, temporary: Path, path: Path, content: bytes) -> None:
         with name_errors(path):
             create_whole(temporary, content, self.mode)
-        _move(temporary, path)
+        with _detect_folder(path):
+            temporary.replace(path)
 
     @property
     def _own(self) -> Path:
@@ -252,10 +253,10 @@ class LocalStore:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder private: only this user can access it. Create it if necessary.
+    """Make a folder private, and create it if necessary: only this user can access it.
 
-    Raise `ExportError` for a link, or for a folder owned by another user. Anyone who can write to the
-    target can create a link or a folder there.
+    Raise `ExportError` for a link or another user's folder, which anyone who can write to the target can
+    have put there.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -300,11 +301,6 @@ def _detect_folder(path: Path) -> Iterator[None]:
         raise
 
 
-def _move(source: Path, path: Path) -> None:
-    with _detect_folder(path):
-        source.replace(path)
-
-
 def _unlink(path: Path) -> None:
     with _detect_folder(path), suppress(FileNotFoundError, NotADirectoryError):
         path.unlink()
@@ -344,10 +340,7 @@ def sync(folder: Path) -> None:
 
 
 def _open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | None:
-    """Open a file for reading, or return `None`. Raise `DamagedError` for anything but a regular file.
-
-    With `users`, raise `ExportError` for a file of anyone but these users and the current one.
-    """
+    """Open a file for reading, if it exists; raise the errors of `read_plain()`."""
     with name_errors(path):
         try:
             descriptor = os.open(path, _READ_PLAIN)
@@ -368,13 +361,12 @@ def _open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | 
 
 
 def read_plain(path: Path, max_bytes: int, users: Collection[int] | None = None) -> bytes | None:
-    """Return the content of a file, or `None` if it does not exist.
+    """Return the content of a file, if it exists.
 
     Raise `DamagedError` for anything but a regular file of up to `max_bytes` bytes. With `users`, raise
     `ExportError` for a file of anyone but these users and the current one.
     """
-    file = _open_plain(path, users)
-    if file is None:
+    if (file := _open_plain(path, users)) is None:
         return None
     with file, name_errors(path):
         # Not `read(max_bytes + 1)`, because it allocates that much memory at once.

@@ -1,8 +1,7 @@
 """The manifest of an export: its sections, their pages as key ranges, and the files to remove.
 
 A small root document lists one file for each section. These files never change: a publication writes new
-files, then atomically replaces the root. Each file contains a digest, so a damaged file is detected even
-if its content can be parsed.
+ones, then atomically replaces the root. By its digest, a damaged file is detected even if it can be parsed.
 """
 
 from __future__ import annotations

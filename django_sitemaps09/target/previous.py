@@ -214,8 +214,7 @@ def _mark_unverified(
 ) -> Manifest:
     """Return the manifest with the sections of a journal as the published indexes list them.
 
-    Nothing else is certain about these sections. Files of the journal that no index lists are marked as
-    removed.
+    Nothing else is certain about them. Files of the journal that no index lists are marked as removed.
     """
     sections = dict(manifest.sections)
     listed_names = {*adopted.indexes}
@@ -250,9 +249,8 @@ def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
 def _adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Manifest:
     """Return a manifest of the pages that the published indexes list.
 
-    The ranges of these pages are unknown, so their sections are rebuilt with unused page numbers. An index
-    that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
-    cannot be read.
+    Their ranges are unknown, so their sections are rebuilt with unused page numbers. An index that lists no
+    existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if one cannot be read.
     """
     pages: dict[str, dict[int, PageFile]] = {section: {} for section in filenames.highest_numbers(names)}
     suffixes: dict[str, filenames.Suffix] = {}

@@ -64,8 +64,10 @@ def documents(
     `shrinking` has the previous sections with old pages. Without any, there are no transition indexes.
     """
 
+    cascade, styled = conf.cascade, conf.stylesheet
+
     def built(records: Iterable[SectionRecord]) -> dict[str, bytes]:
-        entries, styled = _entries(records, url, cascade=conf.cascade), conf.stylesheet
+        entries = _entries(records, url, cascade=cascade)
         return {name: protocol.index_document(each, styled=styled) for name, each in entries.items()}
 
     both = [(shrinking.get(name, record), record) for name, record in sections.items()]
