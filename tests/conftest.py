@@ -83,14 +83,13 @@ def no_listing_of_another_test() -> None:
     """
     # At import, there are no models yet.
     from django_sitemaps09.target import published
-    from django_sitemaps09.views import caching, exported, responses
-    from django_sitemaps09.views.live import listing, memo
+    from django_sitemaps09.views import caching, exported, known_pages, listing, responses
 
     cache.clear()
     listing._kept.clear()
     caching.default.fallback.clear()
     caching.default.paused_until = 0.0
-    memo._entries.clear()
+    known_pages._entries.clear()
     exported._exports.clear()
     exported._pages.clear()
     exported._sections.clear()

@@ -28,9 +28,8 @@ from django_sitemaps09.target import published
 from django_sitemaps09.target.journal import RUN, read_exported, read_journal
 from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.target.published import ExportFolder, PublishedExport
-from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import addresses, listing as listings
-from django_sitemaps09.views.live.listing import Listing
+from django_sitemaps09.views import caching, listing as listings
+from django_sitemaps09.views.listing import Listing
 from django_sitemaps09.views.responses import savepoints
 
 # Seconds in each unit of a lag.
@@ -319,7 +318,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     sections.check_known(strings(names, "names"), declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, listings do not depend on it.
-    base = export_base(base_url) if has_base else protocol.parse_base(addresses.HOST)
+    base = export_base(base_url) if has_base else protocol.parse_base(listings.HOST)
     listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
     live_alias = conf.live_cache
     # Clients that choose the host share the bounds of the export in the target itself.

@@ -24,10 +24,8 @@ logger = logging.getLogger(__name__)
 PAUSE = 60
 # Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
 _WAIT = 20
-# The first and the longest pause between two looks at a lock, in seconds: fingerprints are read in a few
-# milliseconds, and pages are rendered for seconds.
+# The first and the longest pause between two looks at a lock, in seconds.
 _PAUSES = 0.01, 0.05
-
 # Bytes of one part of a value. Memcached refuses values of more than a megabyte.
 _PART = 500_000
 
@@ -35,9 +33,9 @@ ValueT = TypeVar("ValueT")
 
 
 class PausingCache:
-    """A cache of the project, which `find` returns, that is not used for `PAUSE` seconds after a failure.
+    """A cache, which `find` returns, and its `fallback` for `PAUSE` seconds after it has failed.
 
-    Meanwhile, `fallback` is used. `consequence` completes the logged sentence "The cache failed, so ...".
+    `consequence` completes the logged sentence "The cache failed, so ...".
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class PausingCache:
         return cast("dict[str, Any]", self._call("get_many", names))
 
     def add(self, name: str, value: object, seconds: float) -> bool:
-        """Cache a value unless the cache already has one with this name. Return whether it was cached."""
+        """Cache a value unless there is one with this name. Return whether it was cached."""
         return bool(self._call("add", name, value, seconds))
 
     def set(self, name: str, value: object, seconds: float) -> None:
@@ -93,10 +91,7 @@ default = PausingCache("The default cache", lambda: cache, _memory, "this proces
 
 
 def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
-    """Return whether processes share a cache. A dummy cache or one in local memory is not shared.
-
-    If the cache cannot be created, raise `InvalidCacheBackendError` or an error of the project's backend.
-    """
+    """Return whether processes share a cache. Raise an error of its backend if it cannot be created."""
     return not isinstance(caches[alias], (LocMemCache, DummyCache))
 
 
@@ -109,10 +104,7 @@ def set_bytes(cache: PausingCache, name: str, content: bytes, seconds: float, *f
 
 
 def get_bytes(cache: PausingCache, name: str) -> tuple[Any, ...] | None:
-    """Return cached bytes, followed by the facts. `None` if they are missing, invalid or too many.
-
-    The cached value may not be ours, or the cache may have dropped a part.
-    """
+    """Return cached bytes, followed by the facts; `None` if they are missing, invalid or too many."""
     try:
         digest, size, content, *facts = cache.get(name)
         part_names = [f"{name}:{digest}:{start}" for start in range(_PART, min(size, MAX_BYTES), _PART)]
@@ -132,10 +124,9 @@ class BusyError(Exception):
 
 
 class Lock:
-    """A lock in a cache, by default in the default cache. It expires after `seconds`.
+    """A lock in a cache, by default the default cache. It expires after `seconds`.
 
-    Who waits for it gives up after `wait` seconds. The holder releases it only before it expires: after
-    that, another request can hold it.
+    After that, another request can hold it, so it is not released. Who waits gives up after `wait` seconds.
     """
 
     def __init__(
@@ -152,7 +143,7 @@ class Lock:
     def attempts(self, *, may_fail: bool = False) -> Iterator[None]:
         """Acquire the lock, and yield each time that it is not free.
 
-        After `wait` seconds, end without the lock if `may_fail` is true, or else raise `BusyError`.
+        After `wait` seconds, end without the lock if it `may_fail`, or else raise `BusyError`.
         """
         waits_until, pause = time.monotonic() + self.wait, _PAUSES[0]
         while not self.acquire():
@@ -165,7 +156,6 @@ class Lock:
             pause = min(2 * pause, _PAUSES[1])
 
     def acquire(self) -> bool:
-        """Take the lock. Return whether it was free."""
         expires_at = time.monotonic() + self.seconds
         if not self.cache.add(f"{self.name}:lock", True, self.seconds):
             return False
@@ -173,22 +163,14 @@ class Lock:
         return True
 
     def renew(self, seconds: float) -> None:
-        """Let the lock expire only after `seconds` from now. If it has expired, take it again."""
+        """Let the lock expire `seconds` from now. If it has expired, take it again."""
         self.expires_at = time.monotonic() + seconds
         self.cache.set(f"{self.name}:lock", True, seconds)
 
     def release(self) -> None:
-        """Release the lock, unless it has expired."""
         if time.monotonic() < self.expires_at:
             self.expires_at = 0.0
             self.cache.delete(f"{self.name}:lock")
-
-    def __enter__(self) -> None:
-        for _ in self.attempts():
-            pass
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
 
 def once(
@@ -200,12 +182,12 @@ def once(
     otherwise: Callable[[], ValueT] | None = None,
     log: Callable[[str, ValueT], None] = lambda result, value: None,
 ) -> ValueT:
-    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
+    """Build the value that `read` returns in one request at a time. Others return `meanwhile`, or wait.
 
-    `read` returns the cached value. A request that waits in vain, for too long or for a value that is not
-    cached, calls `otherwise` without the lock. If that is `None`, it raises `BusyError` after waiting for
-    too long, and otherwise builds the value in its turn. `log` gets a value that another request has built,
-    as "waited", and `meanwhile` as "outdated".
+    A request that waits in vain, for too long or for a value that is not cached, calls `otherwise` without
+    the lock. If that is `None`, it raises `BusyError` after waiting for too long, and otherwise builds the
+    value in its turn. `log` gets a value that another request has built, as "waited", and `meanwhile` as
+    "outdated".
     """
 
     def read_built() -> ValueT | None:

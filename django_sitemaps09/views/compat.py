@@ -32,7 +32,7 @@ from django_sitemaps09.views.responses import public, warn_no_section
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
 
-# The folder with the stock templates of Django, which ours replace. Templates of projects are rendered.
+# The folder with the stock templates of Django, which ours replace.
 _CONTRIBS = Path(django.contrib.sitemaps.__file__).parent / "templates"
 _OURS = Path(__file__).parents[1] / "templates"
 # An engine with our tags, also if our app comes after that of Django, or is not installed.
@@ -43,7 +43,6 @@ class SitemapResponse(TemplateResponse):
     """A `TemplateResponse` with our templates instead of Django's stock templates."""
 
     def resolve_template(self, template_name: Any) -> Any:
-        """Return the template that Django selects, with the content of ours if it is a stock template."""
         resolved_template: Any = super().resolve_template(template_name)
         origin = getattr(resolved_template, "origin", None)
         path = Path(str(getattr(origin, "name", "")))
@@ -62,7 +61,7 @@ def index(
     content_type: str = "application/xml",
     sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
 ) -> TemplateResponse:
-    """Return the index of all pages of all sections. The URLs of later pages end in `?p=` and a number."""
+    """Return the index of all pages. The URLs of later pages of a section end in `?p=` and a number."""
     scheme, site = _host(request)
     items: list[SitemapIndexItem] = []
     lastmods: list[Any] = []
@@ -122,16 +121,15 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
 
 def _last_modified(lastmods: list[Any]) -> dict[str, str]:
     """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
-    if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
-        return {}
     # The lastmod `datetime.min` is out of range in UTC.
     with suppress(OverflowError, ValueError):
-        return {"Last-Modified": http_date(max(map(_as_datetime, lastmods)).timestamp())}
+        if lastmods and all(isinstance(lastmod, date) for lastmod in lastmods):
+            return {"Last-Modified": http_date(max(map(_as_datetime, lastmods)).timestamp())}
     return {}
 
 
 def _as_datetime(lastmod: date) -> datetime:
-    """Return an aware datetime. A date becomes midnight in UTC. A naive datetime is in `TIME_ZONE`."""
+    """Return an aware datetime: for a date, midnight in UTC. A naive datetime is in `TIME_ZONE`."""
     if not isinstance(lastmod, datetime):
         return datetime.combine(lastmod, time.min, timezone.utc)
     return lastmod if lastmod.tzinfo else lastmod.replace(tzinfo=conf.zone)

@@ -14,20 +14,10 @@ from django.utils.functional import LazyObject, Promise
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import current_base
-from django_sitemaps09.protocol import KEY, Base, robots, typed_repr
-from django_sitemaps09.protocol.filenames import (
-    INDEX,
-    STYLESHEET,
-    Suffix,
-    content_type,
-    index_name,
-    index_number,
-    page_name,
-    parse_bounds,
-)
+from django_sitemaps09.protocol import KEY, Base, filenames, robots, typed_repr
+from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, Suffix, content_type, page_name
 from django_sitemaps09.protocol.pages import Page
-from django_sitemaps09.views import exported, responses
-from django_sitemaps09.views.live import indexes, page_responses
+from django_sitemaps09.views import exported, indexes, page_responses, responses
 from django_sitemaps09.views.responses import Sitemaps, native
 
 
@@ -38,11 +28,11 @@ def sitemap_index(
     """Return an index of the pages of all sections.
 
     `number` is the N of `sitemap-N.xml`, which exists only if the pages do not fit into one index. A
-    section that fails is logged, and listed with its last known pages. Where there are none, the response
-    has status 503 if the database failed; otherwise, the section is skipped. Caches keep no such index. If
-    no page remains, raise the first error: an empty index would mean that all URLs were removed.
+    section that fails is logged, and listed with its last known pages. If there are none, the status is 503
+    if the database failed; otherwise, the section is skipped. Caches keep no such index. If no page
+    remains, raise the first error: an empty index would mean that all URLs were removed.
     """
-    name = INDEX if number is None else index_name(int(number), cascade=True)
+    name = INDEX if number is None else filenames.index_name(int(number), cascade=True)
     return _exported(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
 
 
@@ -74,7 +64,7 @@ def page_range(
     sitemaps: Sitemaps = None,
 ) -> HttpResponseBase:
     """Return the page of a range address: the rows of a range of keys, which no export has named."""
-    range_ = parse_bounds(bounds)
+    range_ = filenames.parse_bounds(bounds)
     if range_ is None:
         raise Http404("The bounds are invalid")
     return page_responses.respond(request, section, Page(0, *range_), suffix, sitemaps, signature)
@@ -89,15 +79,13 @@ def robots_txt(
 ) -> HttpResponse:
     """Return a robots.txt with `rules` and the URL of each index. Without rules, everything is allowed.
 
-    An index that `rules` list in a line of their own is not repeated.
-    Live indexes after the first are listed only after a view has served one of the indexes.
+    An index that `rules` list in a line of their own is not repeated. Live indexes after the first are
+    listed only after a view has served one of the indexes.
     """
     if problem := rules_problem(rules):
         raise ImproperlyConfigured(f"{problem} {RULES_HINT}")
-    base = current_base(request)
-    path = reverse(sitemap_url_name)
-    paths = [path]
-    namespace = sitemap_url_name.rpartition(":")[0]
+    base, path = current_base(request), reverse(sitemap_url_name)
+    paths, namespace = [path], sitemap_url_name.rpartition(":")[0]
     for number in _further_indexes(request, base, path, sitemaps):
         # The compatibility views have no numbered indexes.
         with suppress(NoReverseMatch):
@@ -125,15 +113,14 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
         return ()
     exported_names = exported.index_names(request, base, path, sitemaps)
     if exported_names:
-        return sorted({index_number(name) or 1 for name in exported_names} - {1})
+        return sorted({filenames.index_number(name) or 1 for name in exported_names} - {1})
     return range(2, indexes.read_count(base, path) + 1)
 
 
 @native
 def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
-    response = _exported(request, STYLESHEET, sitemaps)
-    if response is not None:
+    if response := _exported(request, STYLESHEET, sitemaps):
         return response
     content = protocol.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
@@ -147,8 +134,8 @@ def _exported(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpRespon
 def _page_response(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
-    response = _exported(request, page_name(section, int(number), suffix), sitemaps)
     page = Page(int(number), None, None)
+    response = _exported(request, page_name(section, page.number, suffix), sitemaps)
     return response or page_responses.respond(request, section, page, suffix, sitemaps)
 
 

@@ -39,8 +39,7 @@ ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponseBase])
 class GzipFile(HttpResponseBase):
     """A response that `GZipMiddleware` does not compress again, because some clients would fail.
 
-    The middleware skips responses with the header Content-Encoding. Therefore, `has_header()` returns
-    `True` for this header, although the header is not sent.
+    The middleware skips responses that seem to have the header Content-Encoding, which is not sent.
     """
 
     def has_header(self, header: str) -> bool:
@@ -54,7 +53,7 @@ class GzipFileResponse(GzipFile, HttpResponse):
 class HeadResponse(HttpResponse):
     """The response to HEAD for content that is not rendered, so that its length is not known.
 
-    `CommonMiddleware` would send the length of the empty content if `has_header()` did not return `True`.
+    Otherwise, `CommonMiddleware` would send the length of the empty content.
     """
 
     def has_header(self, header: str) -> bool:
@@ -62,10 +61,7 @@ class HeadResponse(HttpResponse):
 
 
 class Stopwatch:
-    """Measures a step of a request from the creation of this object on, and logs its result at level DEBUG.
-
-    All lines have the same form: the subject, the result, the time, and the size of what was returned.
-    """
+    """Measures a step of a request from its creation on, and logs result, time and size at level DEBUG."""
 
     __slots__ = ("_started", "_subject")
 
@@ -73,7 +69,7 @@ class Stopwatch:
         self._subject, self._started = subject, perf_counter()
 
     def log(self, result: str, size: int | None = None, unit: str = "byte") -> None:
-        of_size = "" if size is None else f", {size} {unit}" if size == 1 else f", {size} {unit}s"
+        of_size = "" if size is None else f", {size} {unit}{'' if size == 1 else 's'}"
         seconds = perf_counter() - self._started
         _steps.debug("%s: %s in %.4f seconds%s", self._subject, result, seconds, of_size)
 
@@ -84,13 +80,13 @@ class Stopwatch:
 
 
 def page_subject(section: str, page: Page) -> str:
-    """Return the subject of log lines about a page: its number, or its range of keys."""
+    """Return the subject of log lines about a page."""
     return f"Section {section!r}, page {page_label(page)}"
 
 
 @lru_cache
 def warn_no_section() -> None:
-    """Log that an index has no sections, once in each process."""
+    """Log that an index has no sections, once per process."""
     logger.warning("A sitemap index is empty, because there is no section. %s", HOW_TO_DECLARE)
 
 
@@ -109,7 +105,7 @@ _RETRY_SECONDS = 30
 def native(view: ViewT) -> ViewT:
     """Decorate a view with `public`, accept only GET and HEAD, and respond with 503 to `UNAVAILABLE`.
 
-    `ATOMIC_REQUESTS` of the default database does not apply. After a lost connection, a read can only be
+    `ATOMIC_REQUESTS` of the default database does not apply: after a lost connection, a read can only be
     retried outside of transactions.
     """
 

@@ -59,6 +59,5 @@ from django_sitemaps09.target.journal import EXPORTED, HISTORY, JOURNAL, MAX_RUN
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.tools import checks
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
-from django_sitemaps09.views import caching, compat, exported
-from django_sitemaps09.views.live import listing, memo, page_responses, renewal
-from django_sitemaps09.views.live.listing import ListedPage, Listing
+from django_sitemaps09.views import caching, compat, exported, indexes, known_pages, listing, page_responses
+from django_sitemaps09.views.listing import ListedPage, Listing

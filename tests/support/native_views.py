@@ -19,7 +19,7 @@ from tests.models import Article
 from tests.support import articles
 from tests.support.configuration import BASE
 from tests.support.exports import locations
-from tests.support.internals import exported, listing as listings, memo
+from tests.support.internals import exported, known_pages, listing as listings
 from tests.support.sections import declare
 
 PAGE = "/sitemap-articles-1.xml"
@@ -101,7 +101,8 @@ def queries(url, using="default", **headers):
 def forget():
     """Answer as a process that has never seen an index, with an empty cache."""
     cache.clear()
-    for memory in (listings._kept, memo._entries, exported._exports, exported._pages, exported._sections):
+    live = exported._exports, exported._pages, exported._sections
+    for memory in (listings._kept, known_pages._entries, *live):
         memory.clear()
 
 

@@ -16,7 +16,7 @@ from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.exports import fails_with
-from tests.support.internals import exported as exported_views, listing, manifest, renewal
+from tests.support.internals import exported as exported_views, indexes, listing, manifest
 from tests.support.native_views import export_elsewhere, get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 
@@ -165,7 +165,7 @@ def move(tmp_path, settings, monkeypatch):
     """Put listings into a shared cache, and return a function that ages what is known."""
     backend = "django.core.cache.backends.filebased.FileBasedCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
-    move_seconds = set_seconds(monkeypatch, listing, renewal)
+    move_seconds = set_seconds(monkeypatch, listing, indexes)
     return lambda seconds: (move_seconds(seconds), exported_views._exports.clear())
 
 

@@ -17,7 +17,7 @@ from django.test import Client
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
-from tests.support.internals import Limits, caching, listing, memo, page_responses, renewal
+from tests.support.internals import Limits, caching, indexes, known_pages, listing, page_responses
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages, unavailable_cache
@@ -34,7 +34,7 @@ def _articles(register):
 @pytest.fixture
 def move(monkeypatch):
     """Return a function that ages listings. It does not make values expire in the cache."""
-    return set_seconds(monkeypatch, listing, renewal)
+    return set_seconds(monkeypatch, listing, indexes)
 
 
 def keep_locked(monkeypatch):
@@ -58,10 +58,10 @@ def test_a_first_listing_needs_two_queries_a_page_and_its_open_end_one(section, 
     # The key identity, and the rows from which the length of an entry is estimated.
     assert (count <= 2 * len(found) + 3, crawl()) == (True, of_keys(*keys))
     assert queries(INDEX, section) == (seconds == 0)
-    move(renewal.AGE)
+    move(indexes.AGE)
     # One query counts a page, and reads its newest lastmod.
     assert queries(INDEX, section) <= len(found) + 3
-    memo._entries.clear()
+    known_pages._entries.clear()
     assert (pages(), queries(found[3], section)) == (found, 1)
     # The open end gets new pages at once, or lists new rows in the meantime.
     write_keys(*range(5_003, 5_063), using=section)
@@ -111,7 +111,7 @@ class TestALook:
         before = pages()
         write_keys(*range(5_002, 5_392), using=section)
         assert pages() == before
-        move(renewal.AGE)
+        move(indexes.AGE)
         keys = (*range(1, 5_002, 1_000), *range(5_002, 5_392), *range(6_001, 20_001, 1_000))
         assert crawl() == of_keys(*keys)
         assert all(5 <= len(part) <= 10 for part in contents()[:-1])
@@ -122,14 +122,14 @@ class TestALook:
         found = pages()
         Article.objects.filter(pk__range=(11, 20)).delete()
         assert slugs(found[1]) == []
-        move(renewal.AGE)
+        move(indexes.AGE)
         assert (len(pages()), [found[0], *found[2:]] != pages()) == (len(found) - 1, True)
         # A row that is added there later is on both addresses.
         write_keys(15)
         assert slugs(found[1]) == ["s15"]
         assert crawl() == of_keys(*range(1, 11), 15, *range(21, 61))
         Article.objects.all().delete()
-        move(renewal.AGE)
+        move(indexes.AGE)
         assert pages() == []
         write_keys(5)
         assert contents() == [["s5"]]
@@ -143,22 +143,22 @@ class TestALook:
         found = pages()
         first, second = map(slugs, found[:2])
         Article.objects.filter(slug__in=[*first[40:], *second[left - 40 :]]).delete()
-        move(renewal.AGE)
+        move(indexes.AGE)
         assert (len(pages()), pages()[2 - is_merged :]) == (len(found) - is_merged, found[2:])
 
     def test_that_fails_is_done_by_the_next_request(self, move, monkeypatch):
         assert pages() == []
-        move(renewal.AGE)
+        move(indexes.AGE)
         with monkeypatch.context() as context:
-            context.setattr(renewal.Renewal, "steps", no_database)
+            context.setattr(indexes.Renewal, "steps", no_database)
             # The section may have rows by now.
             assert get(INDEX).status_code == 503
         write_keys(*range(1, 20_001, 1_000))
         found = pages()
         write_keys(*range(5_002, 5_092))
-        move(renewal.AGE)
+        move(indexes.AGE)
         with monkeypatch.context() as context:
-            context.setattr(renewal.Renewal, "steps", no_database)
+            context.setattr(indexes.Renewal, "steps", no_database)
             assert pages() == found
         assert {*crawl()} >= {*of_keys(*range(5_002, 5_092))}
 
@@ -167,11 +167,11 @@ class TestALook:
         pages()
         [name] = listing._kept
         bounds = tuple(listing.ListedPage(until, 5) for until in (("40",), ("7",), None))
-        monkeypatch.setattr(listing, "time", renewal.time)
+        monkeypatch.setattr(listing, "time", indexes.time)
         stored = listing._kept[name].listing
         changed = stored._replace(identity=("sqlite", "another collation"), pages=bounds)
         listing.store(name.partition(":1:")[2], changed)
-        move(renewal.AGE)
+        move(indexes.AGE)
         assert crawl() == of_keys(*range(1, 51))
 
 
@@ -183,7 +183,7 @@ def test_a_note_that_a_page_is_too_full_divides_its_own_page_alone_when_all_are_
     def counts(note=None):
         if note is not None:
             cache.set(f"{name}:full", note)
-        move(renewal.AGE)
+        move(indexes.AGE)
         return list(map(len, contents()))
 
     for invalid in (5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}):
@@ -205,7 +205,7 @@ class TestAPageThatIsTooFullForTheProtocol:
         configure(LIVE_SECONDS=60)
         self.allow = lambda urls: [
             monkeypatch.setattr(module, "protocol_limits", lambda _: Limits(urls, 10**6))
-            for module in (memo, page_responses)
+            for module in (known_pages, page_responses)
         ]
 
     def test_has_what_fits_and_no_etag_until_its_range_is_divided(self, move):
@@ -219,7 +219,7 @@ class TestAPageThatIsTooFullForTheProtocol:
             found = (response["Cache-Control"], "ETag" in response.headers)
             assert (response.content.count(b"<loc>"), *found) == (count, "no-store", False)
         assert pages() == urls
-        move(renewal.AGE)
+        move(indexes.AGE)
         responses = list(map(get, pages()))
         assert [response.content.count(b"<loc>") for response in responses] == [9, 9, 9]
         assert all("ETag" in response.headers for response in responses)
@@ -232,7 +232,7 @@ class TestAPageThatIsTooFullForTheProtocol:
         assert len(slugs(first)) == 4
         # The rest of the second page is missing until that was requested, too. No range is merged again.
         for found in (14, 19, 19):
-            move(renewal.AGE)
+            move(indexes.AGE)
             assert (list(map(len, contents()))[:2], len(crawl())) == ([4, 4], found)
 
 
@@ -246,7 +246,7 @@ class TestSeveralRequests:
             assert (pages(), crawl()) == ([PAGE], of_keys(*range(1, 31)))
             assert get(INDEX)["Cache-Control"] == "no-store"
         pages()
-        move(renewal.AGE)
+        move(indexes.AGE)
         with monkeypatch.context() as context:
             keep_locked(context)
             outdated = get(INDEX)
@@ -258,16 +258,16 @@ class TestSeveralRequests:
     def test_wait_for_the_first_listing_in_one_thread_of_a_process(self, monkeypatch, wait):
         write_keys(*range(1, 31))
         keep_locked(monkeypatch)
-        monkeypatch.setattr(renewal, "WAIT", wait)
+        monkeypatch.setattr(indexes, "WAIT", wait)
         # Another thread waits already.
-        with renewal._waiting if wait else nullcontext():
+        with indexes._waiting if wait else nullcontext():
             response = get(INDEX)
         assert (response.status_code, response["Retry-After"], get(PAGE).status_code) == (503, "30", 200)
-        assert not renewal._waiting.locked()
+        assert not indexes._waiting.locked()
 
     def test_go_on_where_a_killed_one_has_come_to(self, section, monkeypatch):
         write_keys(*range(1, 201), using=section)
-        monkeypatch.setattr(renewal, "_STORED_EACH", -1)
+        monkeypatch.setattr(indexes, "_STORED_EACH", -1)
         count = iter(range(1_000))
 
         def execute(run, *arguments):
@@ -281,7 +281,7 @@ class TestSeveralRequests:
             with pytest.raises(SystemExit):
                 get(INDEX)
         listing._kept.clear()
-        monkeypatch.setattr(renewal, "WAIT", 0)
+        monkeypatch.setattr(indexes, "WAIT", 0)
         assert get(INDEX).status_code == 503
         for name in cached_names():
             if name.endswith(":lock"):
@@ -292,7 +292,7 @@ class TestSeveralRequests:
     def test_renew_a_lease_for_twice_the_slowest_step(self, monkeypatch):
         write_keys(*range(1, 31))
         clock, renewed = iter(range(0, 10_000, 7)), []
-        monkeypatch.setattr(renewal.time, "monotonic", lambda: next(clock))
+        monkeypatch.setattr(indexes.time, "monotonic", lambda: next(clock))
         monkeypatch.setattr(caching.Lock, "renew", lambda self, seconds: renewed.append(seconds))
         pages()
         assert {14} <= {*renewed} <= {14, 28}
@@ -446,7 +446,7 @@ class TestACacheThatFails:
         assert (queries(INDEX), pages()) == (0, found)
         failing.refused = []
         monkeypatch.setattr(caching.default, "paused_until", 0.0)
-        memo._entries.clear()
+        known_pages._entries.clear()
         assert [slug for page in found for slug in slugs(page)] == of_keys(*range(1, 31))
 
     @pytest.mark.services

@@ -30,7 +30,7 @@ from tests.support.articles import write_keys
 from tests.support.configuration import BASE, set_seconds
 from tests.support.exports import Bad
 from tests.support.factories import write_articles
-from tests.support.internals import Limits, caching, exported, listing, protocol, renewal
+from tests.support.internals import Limits, caching, exported, indexes, listing, protocol
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, Articles, Foreign, found, get, locations, nothing, queries
 from tests.support.published import SPACE
@@ -346,7 +346,7 @@ class TestASectionThatFails:
         assert logged.getMessage() == (
             r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
         )
-        assert (logged.name, logged.exc_info is None) == ("django_sitemaps09.views.live.indexes", False)
+        assert (logged.name, logged.exc_info is None) == ("django_sitemaps09.views.indexes", False)
         # Without anything else to name, the index fails.
         register(broken=BROKEN, empty=Numbers(0))
         with pytest.raises(RuntimeError, match="no items"):
@@ -390,7 +390,7 @@ class TestASectionThatFails:
         register(wrong=Articles, right=Articles, also_wrong=Articles)
         complete = get(INDEX)
         register(wrong=wrong, right=Articles, also_wrong=wrong)
-        set_seconds(monkeypatch, listing, renewal)(renewal.AGE)
+        set_seconds(monkeypatch, listing, indexes)(indexes.AGE)
         failing = get(INDEX)
         assert (failing.content, failing["Cache-Control"]) == (complete.content, "no-store")
         assert ("Cache-Control" in complete.headers, "ETag" in failing.headers) == (False, False)

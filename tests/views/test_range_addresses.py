@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.views.live import addresses
+from django_sitemaps09.views import listing
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
-from tests.support.internals import exported, filenames, memo
+from tests.support.internals import exported, filenames, known_pages
 from tests.support.native_views import contents, crawl, forget, get, of_keys, pages, slugs
 from tests.support.sections import declare
 from tests.support.sources import KINDS, compiled
@@ -118,8 +118,8 @@ class TestARange:
     def test_of_a_key_of_another_type_or_column_is_404(self, text, status):
         """After a migration, the bounds are no keys any more."""
         bounds = filenames.bounds_text((text,), None)
-        signature = addresses.sign("articles", compiled(Articles).members.key.stored_names, bounds)
-        for signed, found in ((signature, status), (addresses.sign("articles", ("t.other",), bounds), 404)):
+        signature = listing.sign("articles", compiled(Articles).members.key.stored_names, bounds)
+        for signed, found in ((signature, status), (listing.sign("articles", ("t.other",), bounds), 404)):
             assert get(f"/{filenames.range_name('articles', bounds, signed, 'xml')}").status_code == found
 
 
@@ -131,7 +131,7 @@ def test_a_page_without_lastmods_is_not_modified_at_the_second_visit(using, regi
     with CaptureQueriesContext(connections[using]) as queries:
         etag = get(url)["ETag"]
         first = len(queries)
-        memo._entries.clear()
+        known_pages._entries.clear()
         assert get(url, if_none_match=etag).status_code == 304
     # The rows with their fingerprint, and the fingerprint.
     assert (first, len(queries)) == (1, 2)

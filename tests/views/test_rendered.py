@@ -20,12 +20,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone as zones
 
-from django_sitemaps09.views.live import kept_pages, page_responses
+from django_sitemaps09.views import page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.factories import ArticleFactory, SiteFactory
-from tests.support.internals import Fingerprint, Page, QuerySource, caching, compression, conf, memo
+from tests.support.internals import Fingerprint, Page, QuerySource, caching, compression, conf, known_pages
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
@@ -38,7 +38,7 @@ SECTIONS = {"articles": Articles}
 
 @pytest.fixture
 def clock(monkeypatch):
-    return set_seconds(monkeypatch, memo, page_responses, now=int(time.time()) + 0.5)
+    return set_seconds(monkeypatch, known_pages, page_responses, now=int(time.time()) + 0.5)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def status(etag, url=PAGE, **headers):
 
 
 def fingerprints():
-    return [key for key in memo._entries if isinstance(key, str)]
+    return [key for key in known_pages._entries if isinstance(key, str)]
 
 
 def change(using="default"):
@@ -117,7 +117,7 @@ class TestQueries:
         # No fingerprint is used that is older than twice LIVE_SECONDS.
         clock(60)
         change()
-        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        monkeypatch.setattr(known_pages, "_READ_SECONDS", 0.1)
         assert status(etag) == 200
 
     def test_wait_for_those_of_another_request_without_live_seconds(self, articles, configure, monkeypatch):
@@ -133,14 +133,14 @@ class TestQueries:
             return reading
 
         monkeypatch.setattr(QuerySource, "fingerprint", slow)
-        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        monkeypatch.setattr(known_pages, "_READ_SECONDS", 0.1)
         status(etag)
         assert statuses == [0, 200]
 
     @pytest.mark.parametrize("seconds", [0, 60])
     def test_are_those_of_one_of_all_requests_that_wait(self, articles, seconds, configure, monkeypatch):
         configure(LIVE_SECONDS=seconds)
-        page_memo = memo.of_page(compiled(Articles, conf.limits), Page(1, None, None))
+        page_memo = known_pages.of_page(compiled(Articles, conf.limits), Page(1, None, None))
         readings, etags, may_end = [], [], threading.Event()
 
         def slow(*bounds):
@@ -200,8 +200,8 @@ class TestAFingerprint:
     def test_of_another_request_is_not_the_one_of_rendered_rows(self, articles):
         """The other request may have seen newer rows than the transaction or the replica of this one."""
         first, [name] = etag_of(), fingerprints()
-        fingerprint = memo._entries[name].value._replace(rows=99)
-        memo._entries[name] = memo._Entry(time.time() + 1, fingerprint)
+        fingerprint = known_pages._entries[name].value._replace(rows=99)
+        known_pages._entries[name] = known_pages.Reading(time.time() + 1, fingerprint)
         assert etag_of(if_none_match='"other"') == first
 
     def test_belongs_to_one_section(self, register, clock):
@@ -237,7 +237,7 @@ request = partial(RequestFactory().get, PAGE)
 
 
 def remember(known_request, sitemaps=None):
-    memo.remember(known_request, sitemaps, None, memo.PageETag("etag", time.time()))
+    known_pages.remember(known_request, sitemaps, None, known_pages.Reading(time.time(), "etag"))
 
 
 @pytest.fixture
@@ -262,9 +262,9 @@ class TestAKnownPage:
         configure(LIVE_CACHE="default", LIVE_SECONDS=60)
         content = get(PAGE).content
         # Another process may have stored a newer page, whose ETag this process does not know.
-        [known] = [entry.value for key, entry in memo._entries.items() if not isinstance(key, str)]
-        copy = kept_pages.CachedCopy(known.cache_key, "Page")
-        assert (copy.find("another"), copy.find(known.etag.value) is None) == (None, False)
+        [known] = [entry.value for key, entry in known_pages._entries.items() if not isinstance(key, str)]
+        copy = known_pages.CachedCopy(known.cache_key, "Page")
+        assert (copy.find("another"), copy.find(known.etag) is None) == (None, False)
         caches["default"].clear()
         assert get(PAGE).content == content
         forbid()
@@ -291,35 +291,36 @@ class TestAKnownPage:
             *({"HTTP_HOST": "other.example.com"}, {"SERVER_NAME": "other.example.com"}, {"secure": True}),
             *({"PATH_INFO": "/sitemap-articles-2.xml"}, {"PATH_INFO": f"{PAGE}.gz"}),
         ):
-            assert memo.find(request(**other), SECTIONS) is None, other
+            assert known_pages.find(request(**other), SECTIONS) is None, other
         for change_to, other, back in (
             (set_urlconf, "tests.shop.urls", None),
             (set_script_prefix, "/app/", "/"),
             (lambda name: tenants.insert(0, name), "b", "a"),
         ):
-            assert memo.find(request(), SECTIONS)
+            assert known_pages.find(request(), SECTIONS)
             change_to(other)
             try:
-                assert memo.find(request(), SECTIONS) is None
+                assert known_pages.find(request(), SECTIONS) is None
             finally:
                 change_to(back)
-        assert memo.find(request(), SECTIONS)
-        assert memo.find(request(), dict(SECTIONS)) is None
+        assert known_pages.find(request(), SECTIONS)
+        assert known_pages.find(request(), dict(SECTIONS)) is None
         settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
-        assert memo.find(request(), SECTIONS) is None
+        assert known_pages.find(request(), SECTIONS) is None
 
     def test_is_forgotten_when_it_loses_its_etag_or_is_one_of_too_many(self, monkeypatch):
         remember(request())
         for _ in range(2):
-            memo.remember(request(), None, None, None)
-        assert memo.find(request(), None) is None
-        monkeypatch.setattr(memo, "_MAX_ENTRIES", 10)
+            known_pages.remember(request(), None, None, None)
+        assert known_pages.find(request(), None) is None
+        monkeypatch.setattr(known_pages, "_MAX_ENTRIES", 10)
         long = {"HTTP_HOST": f"a.example:{'0' * 50_000}"}
         for number in range(25):
             remember(RequestFactory().get(f"/sitemap-articles-{number}.xml", **long))
         # A key is short.
-        assert (len(memo._entries), max(map(len, map(repr, memo._entries))) < 200) == (5, True)
-        assert memo.find(RequestFactory().get("/sitemap-articles-24.xml", **long), None)
+        keys = [*known_pages._entries]
+        assert (len(keys), max(map(len, map(repr, keys))) < 200) == (5, True)
+        assert known_pages.find(RequestFactory().get("/sitemap-articles-24.xml", **long), None)
 
 
 class TestAHost:
@@ -354,7 +355,7 @@ class TestAHost:
     def test_that_is_not_allowed_is_not_remembered(self, settings):
         settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
         assert [get(PAGE, host="evil.example").status_code for _ in range(2)] == [200, 200]
-        assert len(fingerprints()) == len(memo._entries)
+        assert len(fingerprints()) == len(known_pages._entries)
 
 
 @pytest.fixture
@@ -362,7 +363,7 @@ def pages_cache(articles, settings, configure, monkeypatch):
     settings.CACHES = {**settings.CACHES, "pages": {**settings.CACHES["default"], "LOCATION": "pages"}}
     configure(LIVE_CACHE="pages", LIVE_SECONDS=0)
     caches["pages"].clear()
-    monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
+    monkeypatch.setattr(known_pages._live_cache, "paused_until", 0.0)
 
 
 @pytest.fixture
@@ -439,7 +440,7 @@ class TestAKeptPage:
     def test_that_is_damaged_or_forged_in_the_cache_is_rendered_again(self, damage, configure, renderings):
         configure(LIVE_CACHE="pages", LIVE_SECONDS=60)
         document = get(PAGE).content
-        memo._entries.clear()
+        known_pages._entries.clear()
         [name] = stored_names()
         digest, size, content, *facts, etag, rendered_at = caches["pages"].get(name)
         damaged = {"part": (digest, size, content[:-1] + b"x", *facts, etag, rendered_at)}
@@ -450,7 +451,7 @@ class TestAKeptPage:
         else:
             forged = {"not-gzip": b"no gzip" * 20, "digest": content}
             content = forged[damage] if damage in forged else compression.compress(bytes(200_000_000))
-            caching.set_bytes(kept_pages._live_cache, name, content, 60, etag, rendered_at)
+            caching.set_bytes(known_pages._live_cache, name, content, 60, etag, rendered_at)
         if damage == "digest":
             caches["pages"].set(name, ("0" * 32, *caches["pages"].get(name)[1:]))
         with traced() as memory:
@@ -462,16 +463,16 @@ class TestAKeptPage:
         register(numbers=Numbers(3))
         configure(LIVE_CACHE="pages", LIVE_SECONDS=60)
         document = get("/sitemap-numbers-1.xml").content
-        memo._entries.clear()
+        known_pages._entries.clear()
         [name] = stored_names()
-        content, _, at = caching.get_bytes(kept_pages._live_cache, name)
-        caching.set_bytes(kept_pages._live_cache, name, content, 60, "x\r\nSet-Cookie: a=b", at)
+        content, _, at = caching.get_bytes(known_pages._live_cache, name)
+        caching.set_bytes(known_pages._live_cache, name, content, 60, "x\r\nSet-Cookie: a=b", at)
         response = get("/sitemap-numbers-1.xml")
         assert (response.content, response["ETag"].isprintable()) == (document, True)
 
     def test_has_no_more_parts_than_a_sitemap_can_fill(self, monkeypatch):
         """A damaged size in the cache must not take the memory of the process."""
-        asked, live_cache = [], kept_pages._live_cache
+        asked, live_cache = [], known_pages._live_cache
         monkeypatch.setattr(live_cache, "get", lambda name: ("0" * 32, 10**12, b"content"))
         monkeypatch.setattr(
             live_cache, "get_many", lambda names: dict.fromkeys(asked.extend(names) or (), b"")
@@ -488,11 +489,11 @@ class TestAKeptPage:
         assert [record.message.split(",")[0] for record in caplog.records] == ["LIVE_CACHE failed"]
 
 
-KEPT = kept_pages.CachedCopy("name", "Page")
+KEPT = known_pages.CachedCopy("name", "Page")
 
 
 def made(content, etag="etag"):
-    return kept_pages.LivePage(etag, time.time(), content)
+    return known_pages.LivePage(etag, time.time(), content)
 
 
 @pytest.mark.usefixtures("pages_cache")
@@ -537,4 +538,4 @@ class TestSeveralRequests:
         caches["pages"].add("name:lock", "another", 60)
         before = time.time()
         page = KEPT.find_or_render("etag", lambda: made(b"content"))
-        assert (page.content, page.etag, page.rendered_at >= before) == (b"content", "etag", True)
+        assert (page.document, page.etag, page.rendered_at >= before) == (b"content", "etag", True)

@@ -23,7 +23,7 @@ from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import write_articles
-from tests.support.internals import memo, page_responses, protocol
+from tests.support.internals import known_pages, page_responses, protocol
 from tests.support.native_views import FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
@@ -197,7 +197,7 @@ def test_head_is_answered_without_the_rows(site, middleware, settings, django_as
     settings.MIDDLEWARE = middleware
     for url in FORMS:
         headers = {**get(url).headers, "Content-Length": ""}
-        memo._entries.clear()
+        known_pages._entries.clear()
         with django_assert_num_queries(1):
             response = get(url, "head")
         # CommonMiddleware would say that the page is empty.

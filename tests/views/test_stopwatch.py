@@ -12,12 +12,11 @@ import pytest
 from django.core.cache import caches
 
 from django_sitemaps09.export import export
-from django_sitemaps09.views.live import kept_pages
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import SecondsClock
-from tests.support.internals import caching, listing, memo, renewal
+from tests.support.internals import caching, indexes, known_pages, listing
 from tests.support.native_views import PAGE, get
 from tests.support.sections import Numbers
 
@@ -39,7 +38,7 @@ def _articles(register, settings, tmp_path, configure, monkeypatch):
         alias: {**backend, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
     configure(LIVE_SECONDS=0)
-    monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
+    monkeypatch.setattr(known_pages._live_cache, "paused_until", 0.0)
 
 
 @pytest.fixture
@@ -76,10 +75,10 @@ def test_a_listing_says_how_it_was_found(lines, configure, monkeypatch, others_h
     configure(LIVE_SECONDS=0)
     write_keys(*range(9, 20))
     results.append(lines(LISTING, INDEX))
-    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
+    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + indexes.AGE))
     results.append(lines(LISTING, INDEX))
     others_have_locks()
-    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + 2 * renewal.AGE))
+    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + 2 * indexes.AGE))
     results.append(lines(LISTING, INDEX))
     listing._kept.clear()
     # The first readings are from before the other request stored the listing.
@@ -97,9 +96,9 @@ def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_rea
 ):
     configure(LIVE_SECONDS=60)
     known = get(PAGE)["ETag"]
-    memo._entries.clear()
+    known_pages._entries.clear()
     results = [lines(FIRST, if_none_match=known)[0] for _ in range(2)]
-    monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
+    monkeypatch.setattr(known_pages, "time", SecondsClock(time.time() + 100))
     others_have_locks()
     results += lines(FIRST, if_none_match=known)[:1]
     assert results == ["fingerprint read, 8 rows", "fingerprint known", "fingerprint outdated"]
@@ -116,7 +115,7 @@ def test_a_rendered_page_says_how_it_was_found(lines, configure, monkeypatch, ot
     Article.objects.filter(slug="s3").update(slug="other")
     assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
     Article.objects.filter(slug="other").update(slug="s3")
-    kept, is_stored = kept_pages.CachedCopy, iter([False])
+    kept, is_stored = known_pages.CachedCopy, iter([False])
     read = kept._read
     monkeypatch.setattr(kept, "_read", lambda page: read(page) if next(is_stored, True) else None)
     others_have_locks(":page:", then_free=[False, True])
@@ -144,7 +143,7 @@ def test_a_request_says_what_has_answered_it_or_why_its_page_does_not_exist(line
 
 def test_every_result_is_documented():
     """The table lists the results that the modules log, and no others."""
-    folder = Path(renewal.__file__).parents[1]
+    folder = Path(indexes.__file__).parent
     code = "".join(path.read_text() for path in folder.rglob("*.py"))
     calls = ",\n".join(re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)) + ","
     logged = {*re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', calls)} - {"page", "row"}

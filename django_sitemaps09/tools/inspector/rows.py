@@ -36,9 +36,8 @@ from django_sitemaps09.tools.inspector.candidates import (
 )
 from django_sitemaps09.tools.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.tools.status import ExportState, read_listing, unread_source
-from django_sitemaps09.views import exported
-from django_sitemaps09.views.live import addresses
-from django_sitemaps09.views.live.listing import ListedPage
+from django_sitemaps09.views import exported, listing as listings
+from django_sitemaps09.views.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of rows that a query returns. The values of most locations belong to one row.
@@ -97,7 +96,7 @@ class LiveRow(NamedTuple):
         listing = read_listing(source, source.declared.sitemap, source.declared.base)
         if listing is None or not listing.pages:
             return None
-        names = [*addresses.names(self.section, listing, exported.published_pages(source))]
+        names = [*listings.names(self.section, listing, exported.published_pages(source))]
         return names[page_index(source, self.row.key, listing.pages)]
 
 

@@ -16,10 +16,8 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import log_skipped
-from django_sitemaps09.declare.expressions import FormatName
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.reading import retry_once
-from django_sitemaps09.protocol import WriteResult
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.rows import (
@@ -31,20 +29,9 @@ from django_sitemaps09.rows import (
     protocol_limits,
     read_page,
 )
-from django_sitemaps09.views import caching, responses
-from django_sitemaps09.views.live import addresses, kept_pages, listing as listings, memo
-from django_sitemaps09.views.live.kept_pages import CachedCopy, LivePage
-from django_sitemaps09.views.live.listing import namespace_of
-from django_sitemaps09.views.live.memo import PageETag, PageMemo
-from django_sitemaps09.views.responses import (
-    GzipFileResponse,
-    HeadResponse,
-    Sitemaps,
-    Stopwatch,
-    page_subject,
-    savepoints,
-    tenant,
-)
+from django_sitemaps09.views import caching, known_pages, listing as listings, responses
+from django_sitemaps09.views.known_pages import CachedCopy, LivePage, PageMemo
+from django_sitemaps09.views.responses import GzipFileResponse, Sitemaps, Stopwatch, savepoints, tenant
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +41,6 @@ _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))",
 _CONDITIONS = frozenset({"If-Match", "If-None-Match"})
 # Maximum number of ranges that are noted as too full, and seconds for which they are.
 _MAX_FULL, _FULL_SECONDS = 100, 86_400
-
 # A response, and what its ETag is derived from.
 _Answer: TypeAlias = "tuple[HttpResponseBase, str]"
 
@@ -68,15 +54,14 @@ def respond(
     sitemaps: Sitemaps,
     signature: str | None = None,
 ) -> HttpResponseBase:
-    """Return a page, or an empty response if the client's copy is still valid.
+    """Return a page, or an empty response if the client's copy is valid.
 
     Without a `signature`, `page` is a number, whose range is not known yet.
     """
-    subject = page_subject(section, page)
+    subject = responses.page_subject(section, page)
     stopwatch = Stopwatch(subject)
     page_request = PageRequest(request, section, page, suffix, sitemaps, signature, subject)
-    answer = page_request.known_answer()
-    response, etag_from = answer or retry_once(page_request.answer, subject)
+    response, etag_from = page_request.known_answer() or retry_once(page_request.answer, subject)
     stopwatch.log_status(response, etag_from)
     return response
 
@@ -92,19 +77,15 @@ class PageRequest(NamedTuple):
     signature: str | None
     subject: str
 
-    @property
-    def _format_name(self) -> FormatName:
-        return "text" if self.suffix == "txt" else "xml"
-
     def known_answer(self) -> _Answer | None:
-        """Return the answer to a request whose ETag is known, or `None` if the page has to be rendered."""
-        known = memo.find(self.request, self.sitemaps)
+        """Return the answer if the ETag is known, and the content is cached or not needed."""
+        known = known_pages.find(self.request, self.sitemaps)
         if known is None:
             return None
         Stopwatch(self.subject).log("fingerprint known")
         answer = self._empty_answer(known.etag)
         if answer is None and known.cache_key is not None:
-            page = self._cached_copy(known.cache_key).find(known.etag.value)
+            page = self._cached_copy(known.cache_key).find(known.etag)
             answer = page and self._full_answer(page)
         return answer
 
@@ -123,48 +104,46 @@ class PageRequest(NamedTuple):
         cache_key = self._cache_key(source, page) if conf.live_cache else None
         # Without a copy to compare it with, the only fingerprint that is read is that of the rendered rows.
         has_copy = cache_key is not None or not _CONDITIONS.isdisjoint(request.headers)
-        page_memo = memo.of_page(source, page)
-        etag = page_memo and page_memo.etag(may_read=has_copy or request.method == "HEAD")
+        memo = known_pages.of_page(source, page)
+        reading = memo and memo.etag(may_read=has_copy or request.method == "HEAD")
+        etag = reading and reading.value
         answer = self._empty_answer(etag)
         if answer is None:
-            render = partial(self._render, source, page, page_memo, started)
-            copy = None if cache_key is None else self._cached_copy(cache_key)
-            rendered = copy.find_or_render(etag and etag.value, render) if copy else render()
+            render = partial(self._render, source, page, memo, started)
+            rendered = self._cached_copy(cache_key).find_or_render(etag, render) if cache_key else render()
             answer = self._full_answer(rendered)
-        etag = page_memo and page_memo.etag(may_read=False)
-        memo.remember(request, self.sitemaps, cache_key, etag)
+        known_pages.remember(request, self.sitemaps, cache_key, memo and memo.etag(may_read=False))
         return answer
 
     def _page(self, source: Source) -> Page | None:
         """Return the range of the requested page, or `None`. No rows are queried for a range of keys."""
         if self.signature is not None:
-            return addresses.find_range(source, self.page, self.signature)
+            return listings.find_range(source, self.page, self.signature)
         if isinstance(source, UrlsSource):
             _begin(source, self.page.number)
-        return addresses.find_numbered(source, self.page.number)
+        return listings.find_numbered(source, self.page.number)
 
-    def _empty_answer(self, etag: PageETag | None) -> _Answer | None:
-        """Return an answer without content, if that is what the client needs."""
+    def _empty_answer(self, etag: str | None) -> _Answer | None:
         response = self._response()
-        answer = responses.conditional(self.request, response, etag and etag.value)
+        answer = responses.conditional(self.request, response, etag)
         if answer is not response:
             return answer, "fingerprint"
         if self.request.method == "HEAD" and etag is not None:
-            return HeadResponse(headers=response.headers), "fingerprint"
+            return responses.HeadResponse(headers=response.headers), "fingerprint"
         return None
 
-    def _render(self, source: Source, page: Page, page_memo: PageMemo | None, started: float) -> LivePage:
+    def _render(self, source: Source, page: Page, memo: PageMemo | None, started: float) -> LivePage:
         """Return a page within the limits of the protocol, whatever `limit` says.
 
         If more rows have come to its range, it has the first ones, and no ETag. If all items of a page are
         skipped, the page has no URLs, but is still in the index.
         """
         stopwatch = Stopwatch(self.subject)
-        unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
+        unread = memo if memo is not None and memo.needs_fingerprint() else None
         chunks: list[bytes] = []
         with read_page(source, page, needs_fingerprint=unread is not None) as rows:
             document = protocol.write_document(
-                protocol.page_format(self._format_name, styled=conf.stylesheet),
+                protocol.page_format("text" if self.suffix == "txt" else "xml", styled=conf.stylesheet),
                 rows.batches,
                 chunks.append,
                 str(source.declared.base),
@@ -174,17 +153,17 @@ class PageRequest(NamedTuple):
         is_incomplete = has_key_ranges(source) and document.cut is not None
         etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
         _log(self.subject, page, source, document)
-        if is_incomplete:
-            self._note_full(page, document.items)
         content = b"".join(chunks)
         stopwatch.log("rendered", len(content))
-        value = etag.value if etag else responses.content_etag(content)
-        return LivePage(None if is_incomplete else value, started, content)
+        if is_incomplete:
+            self._note_full(page, document.items)
+            return LivePage(None, started, content)
+        return LivePage(etag.value if etag else responses.content_etag(content), started, content)
 
     def _note_full(self, page: Page, rows: int) -> None:
         """Leave a note of how many rows fitted, by which the next renewal of the listing divides a page."""
         declaration = sections.native_mapping(self.sitemaps)[self.section]
-        base, namespace = current_base(self.request), namespace_of(self.request)
+        base, namespace = current_base(self.request), listings.namespace_of(self.request)
         name = listings.listing_name(self.section, declaration, base, namespace)
         full = caching.default.get(f"{name}:full")
         known = full if isinstance(full, dict) and len(full) < _MAX_FULL else {}
@@ -192,15 +171,14 @@ class PageRequest(NamedTuple):
         caching.default.set(f"{name}:full", {**known, **note}, _FULL_SECONDS)
 
     def _full_answer(self, page: LivePage) -> _Answer:
-        """Return an answer with a page, as it is cached if the client accepts that."""
         response = self._response()
         if isinstance(response, GzipFileResponse):
-            response.content = page.content if page.is_compressed else kept_pages.compressed(page.content)
-        elif page.is_compressed and self._takes_gzip():
-            response.content = page.content
+            response.content = page.packed or known_pages.compressed(page.document)
+        elif page.packed and self._takes_gzip():
+            response.content = page.packed
             response["Content-Encoding"] = "gzip"
         else:
-            response.content = page.content if page.unpacked is None else page.unpacked
+            response.content = page.document
         return responses.conditional(self.request, response, page.etag), "content"
 
     def _response(self) -> HttpResponse:
@@ -214,14 +192,13 @@ class PageRequest(NamedTuple):
     def _cache_key(self, source: Source, page: Page) -> str | None:
         """Return the cache key of a page, or `None` if clients could choose a part of the key.
 
-        The key contains the path and the URLconf, since two URLconfs can use the same name for different
-        sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
+        Two URLconfs can use the same name for different sections.
         """
         if is_host_from_client() or get_script_prefix() != conf.script_prefix:
             return None
-        path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
-        digest, base = source.declaration_digest, str(source.declared.base)
-        facts = (path, urlconf, digest, page, self._format_name, [base], tenant())
+        path, base = self.request.path.removesuffix(".gz"), str(source.declared.base)
+        place, kind = (path, str(get_urlconf())), "text" if self.suffix == "txt" else "xml"
+        facts = (*place, source.declaration_digest, page, kind, [base], tenant())
         return f"django_sitemaps09:page:{digest_of(facts)}"
 
     def _cached_copy(self, cache_key: str) -> CachedCopy:
@@ -234,7 +211,7 @@ class PageRequest(NamedTuple):
 
 
 def _begin(source: UrlsSource, number: int) -> None:
-    """Begin a page as Django's view does. If that fails, the page may not exist, so begin page 1."""
+    """Begin a page as Django's view does. If that fails, page 1: the other page may not exist."""
     try:
         with savepoints():
             source.begin(number)
@@ -244,7 +221,7 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(subject: str, page: Page, source: Source, document: WriteResult) -> None:
+def _log(subject: str, page: Page, source: Source, document: protocol.WriteResult) -> None:
     log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
     size = (subject, document.urls, document.bytes)
     is_ranged = has_key_ranges(source)

@@ -1,7 +1,9 @@
-"""The listing of a section: what indexes list, with counts. Its value, and where it is kept.
+"""The listing of a section: what indexes list, with counts; where it is kept; the addresses of its pages.
 
-Nothing but indexes depends on a listing: a range address is answered without it. Any two listings cover all
-keys, so processes need not agree.
+Any two listings cover all keys, so processes need not agree, and what answers an address needs no memory.
+A number is one of an export, or one of a section without key ranges, whose pages are counted from the first
+row. Any other address is a signed range of keys. The signature shows that this site has listed it: nobody
+else can choose ranges, which could be long, or find out where keys of unlisted rows are.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -17,18 +20,20 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import get_resolver, get_urlconf
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.declare.sections import Section, has_host_hook, instance
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, filenames
 from django_sitemaps09.protocol.compression import compress, decompress_whole
-from django_sitemaps09.protocol.filenames import SUFFIXES, Suffix
-from django_sitemaps09.protocol.pages import Key, Page
-from django_sitemaps09.rows import digest_of
+from django_sitemaps09.protocol.filenames import bounds_text
+from django_sitemaps09.protocol.pages import Key, Page, each_page
+from django_sitemaps09.rows import Source, digest_of, has_key_ranges, rows_on_page
 from django_sitemaps09.rows.keys import KeyColumns
-from django_sitemaps09.views import caching
+from django_sitemaps09.views import caching, exported
+from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.responses import tenant
 
 _APP = "django_sitemaps09"
@@ -42,6 +47,8 @@ _MAX_KEPT = 500_000
 _LASTMOD = re.compile(r"[0-9]{4}[0-9TZ:.+-]{0,36}")
 # Databases do not accept a NUL or half of a surrogate pair in a query.
 _VALID = re.compile("[^\0\ud800-\udfff]*")
+#: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
+HOST = "https://www.example.com"
 # What this process has read or stored last, by full cache key.
 _kept: dict[str, _Kept] = {}
 
@@ -67,7 +74,7 @@ class Listing(NamedTuple):
     seconds since 1970.
     """
 
-    suffix: Suffix
+    suffix: filenames.Suffix
     columns: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
     rows: int = 1
@@ -83,7 +90,6 @@ class Listing(NamedTuple):
             after = page.until
 
     def is_recent(self, seconds: float) -> bool:
-        """Return whether all pages were counted in the last seconds."""
         return 0 <= time.time() - self.looked_at < seconds
 
 
@@ -92,13 +98,12 @@ def listing_name(section: str, declaration: Section, base: Base, namespace: str)
 
     Clients can choose ports. They choose the host of a section only if it has other rows on each host.
     """
-    host = base.domain.partition(":")[0]
-    if is_host_from_client():
-        has_hook = False
+    has_host = not is_host_from_client()
+    if not has_host:
+        # The index reports what a factory of the project raises.
         with suppress(Exception):
-            # The index reports what a factory of the project raises.
-            has_hook = has_host_hook(instance(declaration))
-        host = host if has_hook else ""
+            has_host = has_host_hook(instance(declaration))
+    host = base.domain.partition(":")[0] if has_host else ""
     facts = host, str(get_urlconf() or settings.ROOT_URLCONF), namespace, section
     return f"django_sitemaps09:listing:{digest_of(facts)}"
 
@@ -125,8 +130,8 @@ def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> 
     """Return the cached listing, or `None` if there is none.
 
     While the cache fails, and with `or_last`, return the last one that this process knows. With `key`,
-    return only a listing of these key columns. Reading a listing of thousands of pages takes as long as a
-    short page, so each process does it once.
+    return only a listing of these key columns. Parsing thousands of pages takes as long as a short page, so
+    each process does it once.
     """
     full_name, cached = tenant() + name, caching.get_bytes(caching.default, name)
     kept = _kept.get(full_name)
@@ -136,7 +141,8 @@ def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> 
             kept = _keep(full_name, _Kept(cached[0], listing, is_valid=False))
     if kept is None or (cached is None and not (or_last or caching.default.is_paused())):
         return None
-    if key is not None and not kept.is_valid and _are_keys(kept.listing, key):
+    bounds = (page.until for page in kept.listing.pages)
+    if key is not None and not kept.is_valid and _are_keys(bounds, key):
         kept = _keep(full_name, kept._replace(is_valid=True))
     is_usable = key is None or (kept.is_valid and kept.listing.columns == key.stored_names)
     return kept.listing if is_usable else None
@@ -161,10 +167,13 @@ def _keep(full_name: str, kept: _Kept) -> _Kept:
     return kept
 
 
-def _are_keys(listing: Listing, key: KeyColumns) -> bool:
-    """Return whether the bounds of a listing are keys. An invalid one would be an error of a query."""
+def _are_keys(bounds: Iterable[Key | None], key: KeyColumns) -> bool:
+    """Return whether bounds are keys of a section, whose key can have got another type.
+
+    An invalid one would be an error of a query.
+    """
     try:
-        return all(key.parse(page.until) is not None for page in listing.pages[:-1])
+        return all(bound is None or key.parse(bound) is not None for bound in bounds)
     except (OverflowError, TypeError, ValueError, ValidationError):
         return False
 
@@ -172,11 +181,10 @@ def _are_keys(listing: Listing, key: KeyColumns) -> bool:
 def _parsed(content: bytes) -> Listing | None:
     """Parse a cached listing. Return `None` if it is invalid, or too large."""
     try:
-        suffix, columns, identity, rows, export, looked_at, pages = json.loads(
-            decompress_whole(content, _MAX_BYTES) or b""
-        )
+        values = json.loads(decompress_whole(content, _MAX_BYTES) or b"")
+        suffix, columns, identity, rows, export, looked_at, pages = values
         listing = Listing(
-            SUFFIXES[SUFFIXES.index(suffix)],
+            filenames.SUFFIXES[filenames.SUFFIXES.index(suffix)],
             tuple(map(str, columns)),
             tuple(map(str, identity)),
             int(rows),
@@ -193,10 +201,81 @@ def _parsed(content: bytes) -> Listing | None:
 
 
 def _page(until: Any, rows: Any, newest: Any, most: Any) -> ListedPage:
-    """Parse a cached page. Raise `ValueError` or `TypeError` if it is invalid."""
     key = None if until is None else tuple(map(str, until))
     if isinstance(until, str) or not _VALID.fullmatch("".join(key or ())):
         raise ValueError(f"{until!r:.200} is not a key")
     if newest is not None and not _LASTMOD.fullmatch(str(newest)):
         raise ValueError(f"{newest!r:.200} is not a lastmod")
     return ListedPage(key, None if rows is None else int(rows), newest, int(most))
+
+
+def find_numbered(source: Source, number: int) -> Page | None:
+    """Return the page with a number, or `None`. Raise `BusyError` while an export cannot be read.
+
+    With key ranges, numbers are those of the export. Without an export, number 1 has all rows.
+    """
+    if not has_key_ranges(source):
+        return next((page for page in pages_by_position(source) if page.number == number), None)
+    pages: PublishedPages | None = exported.NO_PAGES
+    if conf.has_target:
+        pages = exported.published_pages(source)
+        if pages is None or pages.find(number) is None:
+            pages = exported.published_pages(source, again=True)
+    if pages is None:
+        raise caching.BusyError(f"the published pages of section {source.section!r}")
+    if number == 1 and not pages.pages:
+        return Page(1, None, None)
+    page = pages.find(number)
+    return page if page is not None and _are_keys(page[1:], source.members.key) else None
+
+
+def find_range(source: Source, page: Page, signature: str) -> Page | None:
+    """Return the page of a range address; `None` if this site has not signed it."""
+    if not has_key_ranges(source):
+        return None
+    bounds, key = bounds_text(page.after, page.until), source.members.key
+    is_signed = any(
+        constant_time_compare(signature, sign(source.section, key.stored_names, bounds, secret))
+        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    )
+    return page if is_signed and _are_keys(page[1:], key) else None
+
+
+def sign(section: str, columns: Sequence[str], bounds: str, secret: str | bytes | None = None) -> str:
+    """Return the signature of a range address, from `SECRET_KEY` unless another secret is given."""
+    facts = repr((section, (*columns,), bounds))
+    digest = salted_hmac("django_sitemaps09.range", facts, secret=secret, algorithm="sha256").digest()
+    return urlsafe_b64encode(digest).decode()[: filenames.SIGNATURE]
+
+
+def names(section: str, listing: Listing, published_pages: PublishedPages | None) -> Iterator[str]:
+    """Yield the last part of the address of each listed page.
+
+    Pages of an export have their numbers if they are listed with the same bounds. Without an export, a
+    single page is number 1.
+    """
+    numbers = {} if published_pages is None else {**published_pages.listed}
+    if published_pages is not None and not published_pages.pages:
+        numbers[None, None] = 1
+    for page in listing.ranges():
+        number = numbers.get((page.after, page.until)) if listing.columns else page.number
+        if number is not None:
+            yield filenames.page_name(section, number, listing.suffix)
+            continue
+        bounds = bounds_text(page.after, page.until)
+        yield filenames.range_name(section, bounds, sign(section, listing.columns, bounds), listing.suffix)
+
+
+def pages_by_position(source: Source) -> Iterable[Page]:
+    return each_page(source, live_rows_on_page(source))
+
+
+def live_rows_on_page(source: Source) -> int:
+    """Return the number of rows on a new page: not affected by what clients can choose on some servers.
+
+    That is the host, and the script prefix, so URLs are measured with that of management commands.
+    """
+    base = source.declared.base if conf.base_url else source.declared.base._replace(scheme="https")
+    base_url = HOST if is_host_from_client() else str(base)
+    with surroundings(conf.script_prefix, get_urlconf()):
+        return rows_on_page(source, conf.limits, base_url)
