@@ -5,16 +5,6 @@ In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "th
 
 from __future__ import annotations
 
-from django_sitemaps09.protocol.batches import (
-    Alternate as Alternate,
-    Batch as Batch,
-    Column as Column,
-    IndexEntry as IndexEntry,
-    ItemError as ItemError,
-    Localization as Localization,
-    SafeColumn as SafeColumn,
-    TemplateColumn as TemplateColumn,
-)
 from django_sitemaps09.protocol.documents import (
     STYLESHEET_MARK as STYLESHEET_MARK,
     WriteResult as WriteResult,
@@ -23,6 +13,25 @@ from django_sitemaps09.protocol.documents import (
     index_entry_size as index_entry_size,
     stylesheet as stylesheet,
     write_document as write_document,
+)
+from django_sitemaps09.protocol.entries import (
+    INDEX_LIMITS as INDEX_LIMITS,
+    MAX_BYTES as MAX_BYTES,
+    MAX_IMAGES as MAX_IMAGES,
+    MAX_NEWS as MAX_NEWS,
+    MAX_URLS as MAX_URLS,
+    NEWS_DAYS as NEWS_DAYS,
+    SITEMAP_NAMESPACE as SITEMAP_NAMESPACE,
+    STRICTEST_MAX_BYTES as STRICTEST_MAX_BYTES,
+    Alternate as Alternate,
+    Batch as Batch,
+    Column as Column,
+    IndexEntry as IndexEntry,
+    ItemError as ItemError,
+    Limits as Limits,
+    Localization as Localization,
+    SafeColumn as SafeColumn,
+    TemplateColumn as TemplateColumn,
 )
 from django_sitemaps09.protocol.fields import (
     MAX_MESSAGE as MAX_MESSAGE,
@@ -38,18 +47,6 @@ from django_sitemaps09.protocol.fields import (
     short_repr as short_repr,
     typed_repr as typed_repr,
 )
-from django_sitemaps09.protocol.limits import (
-    INDEX_LIMITS as INDEX_LIMITS,
-    MAX_BYTES as MAX_BYTES,
-    MAX_IMAGES as MAX_IMAGES,
-    MAX_LOCATION as MAX_LOCATION,
-    MAX_NEWS as MAX_NEWS,
-    MAX_URLS as MAX_URLS,
-    NEWS_DAYS as NEWS_DAYS,
-    SITEMAP_NAMESPACE as SITEMAP_NAMESPACE,
-    STRICTEST_MAX_BYTES as STRICTEST_MAX_BYTES,
-    Limits as Limits,
-)
 from django_sitemaps09.protocol.media import (
     NAMESPACES as NAMESPACES,
     Extension as Extension,
@@ -59,10 +56,10 @@ from django_sitemaps09.protocol.media import (
     Restriction as Restriction,
     Video as Video,
 )
-from django_sitemaps09.protocol.media_elements import extension_text as extension_text
 from django_sitemaps09.protocol.urls import (
     INDEXNOW_ENDPOINT as INDEXNOW_ENDPOINT,
     KEY as KEY,
+    MAX_LOCATION as MAX_LOCATION,
     MAX_MESSAGE_URLS as MAX_MESSAGE_URLS,
     Base as Base,
     are_plain as are_plain,
@@ -79,10 +76,9 @@ from django_sitemaps09.protocol.urls import (
 )
 from django_sitemaps09.protocol.urlset import (
     FORMATS as FORMATS,
-    TEXT as TEXT,
     URLSET as URLSET,
+    extension_text as extension_text,
     page_format as page_format,
-    urlset_head as urlset_head,
 )
 from django_sitemaps09.protocol.values import (
     CHANGEFREQS as CHANGEFREQS,

@@ -10,7 +10,6 @@ from itertools import chain
 from types import ModuleType
 from typing import BinaryIO, Protocol
 
-# The extra `fast`.
 isal_zlib: ModuleType | None
 try:
     isal_zlib = import_module("isal.isal_zlib")
@@ -19,9 +18,8 @@ except ImportError:
 
 #: The default compression level of zlib. A higher level takes much more time and saves only 1%.
 DEFAULT_LEVEL = 6
-#: The default level for entries with many alternates. Such entries are ten times as long and very similar.
-#: Level 3 takes half the time of level 6, and 38 bytes for each entry instead of 21. Level 6 would take
-#: longer than reading the rows.
+#: The default level for entries with many alternates, which are ten times as long and very similar. It takes
+#: half the time of level 6, which would be longer than reading the rows, and 38 bytes an entry instead of 21.
 LINKED_LEVEL = 3
 # The level of isal, from 0 to 3. Level 2 is as fast as level 0. Level 3 takes twice as long.
 _ISAL_LEVEL = 2
@@ -29,7 +27,7 @@ _ISAL_LEVEL = 2
 _GZIP = 31
 #: The first bytes of every gzip file.
 GZIP_MAGIC = b"\x1f\x8b"
-# Number of bytes at the end of a member: its checksum and its length.
+# Bytes of the checksum and the length at the end of a member.
 _TRAILER_SIZE = 8
 # Maximum number of bytes to read or decompress at a time. Of a damaged file, no more than this is lost.
 _CHUNK = 131_072
@@ -39,15 +37,11 @@ class Compressor(Protocol):
     """Protocol for the objects that `zlib.compressobj()` returns."""
 
     def compress(self, data: bytes, /) -> bytes: ...
-
     def flush(self) -> bytes: ...
 
 
 def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
-    """Return a new gzip stream with reproducible output. A `level` from 1 to 9 always uses zlib.
-
-    `linked` selects the default level for entries with many alternates.
-    """
+    """Return a new gzip stream with reproducible output. A `level` from 1 to 9 always uses zlib."""
     if level is None and isal_zlib is not None:
         stream: Compressor = isal_zlib.compressobj(_ISAL_LEVEL, isal_zlib.DEFLATED, _GZIP)
         return stream
@@ -56,7 +50,6 @@ def compressor(level: int | None = None, *, linked: bool = False) -> Compressor:
 
 
 def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> bytes:
-    """Return `data` as a gzip file."""
     stream = compressor(level, linked=linked)
     return stream.compress(data) + stream.flush()
 
@@ -73,8 +66,8 @@ def gunzip(chunks: Iterable[bytes], most: int, *, members: bool = False) -> Iter
     """Yield the content of gzip data in pieces.
 
     There are at most `most` bytes and one, which shows that the content is longer. With `members`, the data
-    can have several members. Raise `zlib.error` if the data are damaged or other data follow, and
-    `EOFError` if they are truncated, after the pieces before that.
+    can have several. Raise `zlib.error` if they are damaged or other data follow, and `EOFError` if they
+    are truncated, after the pieces before that.
     """
     stream, left = zlib.decompressobj(_GZIP), most + 1
     pieces = _apart_from_trailer(chunks)
@@ -107,11 +100,7 @@ def _apart_from_trailer(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:
-    """Yield the content of a file in pieces, decompressed if it is a gzip file.
-
-    There are at most `most` bytes and one, which shows that the content is longer. Raise `zlib.error` or
-    `EOFError` if a gzip file is damaged.
-    """
+    """Yield the content of a file in pieces like `gunzip()`, decompressed if it is a gzip file."""
     head = file.read(max(_CHUNK, len(GZIP_MAGIC)))
     chunks = chain([head], iter(partial(file.read, _CHUNK), b""))
     if head.startswith(GZIP_MAGIC):

@@ -52,7 +52,7 @@ _RATING_DIGITS = 400
 #: documented for another string.
 MAX_TEXT = 2_048
 # Maximum length, in characters, of a location before conversion. Its URI has at most 2,047 characters.
-MAX_LOCATION = 5_000
+MAX_RAW_LOCATION = 5_000
 #: Maximum number of countries in a restriction: the number of two-letter codes.
 MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -221,7 +221,7 @@ def optional_location(name: str, value: object) -> str:
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
         raise ValueError(f"{name} must be a string with a URL or a path, not {typed_repr(value)}{hint}")
-    content = optional_text(name, value, MAX_LOCATION)
+    content = optional_text(name, value, MAX_RAW_LOCATION)
     if not content.isprintable() and _CONTROL.search(content):
         raise ValueError(f"{name} must not contain control characters: {short_repr(content)}")
     return content

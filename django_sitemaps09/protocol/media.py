@@ -133,7 +133,7 @@ class Image:
     def __post_init__(self) -> None:
         # Sites can have millions of images. For nearly all of them, this fast check is enough.
         loc = self.loc
-        is_plain = type(loc) is str and 0 < len(loc) <= fields.MAX_LOCATION and loc.isprintable()
+        is_plain = type(loc) is str and 0 < len(loc) <= fields.MAX_RAW_LOCATION and loc.isprintable()
         if not (is_plain and loc[0] != " " and self.bare):
             fields.check_fields(self)
 

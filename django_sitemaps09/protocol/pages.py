@@ -1,8 +1,7 @@
 """Pages of a section as key ranges: cut, split and merge pages, and detect changes.
 
-A page is the key range `(after, until]`, as in keyset pagination, and not an offset. All pages take equally
-long to read. If a row is deleted, rows on other pages do not move. Only the source of the rows can compare
-keys.
+A page is the key range `(after, until]`, as in keyset pagination, so all pages take equally long to read,
+and no row moves to another page if one is deleted. Only the source of the rows can compare keys.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import partial
 from itertools import count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from django_sitemaps09.protocol.limits import Limits
+from django_sitemaps09.protocol.entries import Limits
 
 #: Number of URLs, and of bytes.
 Size: TypeAlias = "tuple[int, int]"
@@ -47,7 +46,7 @@ class Look(NamedTuple):
 class Fingerprint(NamedTuple):
     """Number, newest lastmod and hash of the rows in a range, to detect changes.
 
-    `newest` is in the W3C format. It is `None` if the rows were not rendered. `hash` covers the key and all
+    `newest` is in the W3C format, or `None` if the rows were not rendered. `hash` covers the key and all
     columns. An integer is the sum of the row hashes. A string depends on the order of the rows.
     """
 
@@ -63,8 +62,7 @@ class Fingerprint(NamedTuple):
 class Keyed(Protocol):
     """Protocol for rows that are ordered by a key."""
 
-    def is_empty(self) -> bool:
-        """Return whether there are no rows."""
+    def is_empty(self) -> bool: ...
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
         """Return the key that is `count` rows after `after`, or `None` if no row follows the result."""
@@ -93,6 +91,8 @@ class Rendered(Protocol):
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
+# Pages in their order, of which the first ones are submitted. The function waits for the result.
+_Queue: TypeAlias = "deque[tuple[Page, Callable[[], RenderedT] | None]]"
 
 
 def each_page(
@@ -100,8 +100,8 @@ def each_page(
 ) -> Iterator[Page]:
     """Divide the rows after `after` into pages. Yield each page before the next one is queried.
 
-    `numbers` are the page numbers in order, by default from 1. Each page needs one query that reads only a
-    key. Window functions took two to eight times as long in measurements.
+    `numbers` are by default from 1. Each page needs one query that reads only a key. Window functions took
+    two to eight times as long.
     """
     if after is None and rows.is_empty():
         return
@@ -114,7 +114,7 @@ def each_page(
 
 
 def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
-    """Split a page after `key`. The first part keeps the page number. The second part gets `number`."""
+    """Split a page after `key`. The second part gets `number`."""
     return Page(page.number, page.after, key), Page(number, key, page.until)
 
 
@@ -150,8 +150,8 @@ def fullest(rows: int) -> int:
 def fit_together(size: Size, limits: Limits, *, is_last: bool) -> bool:
     """Return whether adjacent pages, which have `size` together, fit on one page.
 
-    The last page grows, so it must be at most half full. There are at most twice as many pages as a new
-    division would have if no two adjacent pages fit together.
+    The last page grows, so it must be at most half full. If no two adjacent pages fit together, there are
+    at most twice as many pages as a new division would have.
     """
     divisor = 2 if is_last else 1
     return size[0] <= fill(limits.urls) // divisor and size[1] <= fill(limits.bytes) // divisor
@@ -171,50 +171,25 @@ def render_all(
     `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
-    A page is split where the renderer cut it, and the first part keeps its number. If `divide` returns
-    keys, it is split there, and all parts are rendered. They get new numbers, and the old one is not used
-    again, except for the last page: its first part keeps its number. New numbers are the first unused ones
-    above `highest`: all `pages` are read before the first split.
-
     Adjacent pages that fit together are rendered again as one page, with the first number. `join` gets the
     size of adjacent pages, or `None` for none, and the next page, and returns the size of them all, or
     `None` if they do not fit. So the result is at rest: if it is rendered once more from the same rows, no
     page is split or merged.
     """
-    remaining_pages = iter(pages)
-    # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
-    queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
+    queue: _Queue[RenderedT] = deque()
     # Adjacent rendered pages that fit together on one page, with empty ones between and after them.
     group: list[tuple[Page, RenderedT]] = []
     size: Size | None = None
     with _await_on_error(queue):
-        while True:
-            for page in islice(remaining_pages, max(0, ahead - len(queue))):
-                queue.append((page, None))
-                highest = max(highest, page.number)
-            for place, (page, result) in enumerate(islice(queue, ahead)):
-                queue[place] = page, result or submit(page)
-            is_end = not queue
-            if queue:
-                page, result = queue.popleft()
-                rendered = (result or submit(page))()
-                # A part that was split off ends at its cut.
-                if rendered.cut not in (None, page.until):
-                    rest_pages = list(remaining_pages)
-                    highest = max([highest, *(page.number for page in rest_pages)])
-                    queue.extend((page, None) for page in rest_pages)
-                    parts, is_rendered = _divide(page, rendered, divide(page, rendered), highest + 1)
-                    highest = max(highest, parts[-1].number)
-                    page = parts[0]
-                    queue.extendleft((part, None) for part in reversed(parts[is_rendered:]))
-                    if not is_rendered:
-                        continue
+        for page_result in _render_each(queue, iter(pages), submit, ahead, divide, highest):
+            if page_result is not None:
+                page, rendered = page_result
                 if rendered.is_empty and not group:
-                    yield page, rendered
+                    yield page_result
                     continue
                 joined_size = size if rendered.is_empty else join(size, page, rendered)
                 if rendered.is_empty or not group or joined_size:
-                    group.append((page, rendered))
+                    group.append(page_result)
                     size = joined_size
                     continue
                 queue.appendleft((page, partial(_same, rendered)))
@@ -222,17 +197,53 @@ def render_all(
                 queue.appendleft((group[0][0]._replace(until=group[-1][0].until), None))
             else:
                 yield from group
-            group.clear()
-            size = None
-            if is_end and not queue:
+            group, size = [], None
+            if page_result is None and not queue:
                 return
 
 
-def _divide(page: Page, rendered: RenderedT, bounds: Sequence[Key], number: int) -> tuple[list[Page], bool]:
-    """Return the parts of a page that is too full, and whether the first one is rendered already.
+def _render_each(
+    queue: _Queue[RenderedT],
+    pages: Iterator[Page],
+    submit: Callable[[Page], Callable[[], RenderedT]],
+    ahead: int,
+    divide: Callable[[Page, RenderedT], Sequence[Key]],
+    highest: int,
+) -> Iterator[tuple[Page, RenderedT] | None]:
+    """Yield each page of the queue, then of `pages`, with its result, or `None` while there are none.
 
-    `number` is the number of the first part that gets a new one.
+    A page that is too full is split where the renderer cut it, and the first part keeps its number. If
+    `divide` returns keys, it is split there, and all parts are rendered. They get new numbers, and the old
+    one is not used again, except for the last page: its first part keeps its number. New numbers are the
+    first unused ones above `highest`: all `pages` are read before the first split.
     """
+    while True:
+        for page in islice(pages, max(0, ahead - len(queue))):
+            queue.append((page, None))
+            highest = max(highest, page.number)
+        for place, (page, result) in enumerate(islice(queue, ahead)):
+            queue[place] = page, result or submit(page)
+        if not queue:
+            yield None
+            continue
+        page, result = queue.popleft()
+        rendered = (result or submit(page))()
+        # A part that was split off ends at its cut.
+        if rendered.cut not in (None, page.until):
+            rest = list(pages)
+            queue.extend((page, None) for page in rest)
+            highest = max([highest, *(page.number for page in rest)])
+            parts, is_rendered = _divide(page, rendered, divide(page, rendered), highest + 1)
+            highest = parts[-1].number
+            queue.extendleft((part, None) for part in reversed(parts[is_rendered:]))
+            if not is_rendered:
+                continue
+            page = parts[0]
+        yield page, rendered
+
+
+def _divide(page: Page, rendered: RenderedT, bounds: Sequence[Key], number: int) -> tuple[list[Page], bool]:
+    """Return the parts of a page that is too full, and whether the first one is rendered already."""
     if rendered.cut is None or rendered.cut == page.after:
         raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
     numbers = count(number)
@@ -248,7 +259,7 @@ def _same(rendered: RenderedT) -> RenderedT:
 
 @contextmanager
 def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -> Iterator[None]:
-    """If the block fails, wait for all submitted pages, so that none is being rendered after the error.
+    """If the block fails, wait for all submitted pages, so that none is rendered after the error.
 
     A result that can be abandoned ends sooner.
     """
@@ -266,7 +277,7 @@ def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -
 KnownPage: TypeAlias = "tuple[Page, Fingerprint | None]"
 #: A function that reads the current fingerprints of pages in key order.
 ReadPages: TypeAlias = "Callable[[Sequence[Page]], Sequence[Fingerprint]]"
-# Comparing stops when this many more pages differ than are the same.
+# Comparing stops when so many more pages differ than are the same.
 _DIFFERING = 2
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -274,9 +285,9 @@ _GOLDEN = (5**0.5 - 1) / 2
 def find_changed(pages: Sequence[KnownPage], read: ReadPages) -> set[int]:
     """Return the numbers of pages that must be rendered: of all whose rows changed, and possibly of others.
 
-    `pages` must be in key order. A page without a fingerprint is not read. When most pages differ, the rest
-    is not compared, since comparing costs up to half of rendering, and would save little. If hashes are
-    integers, one query reads the rest for little more than it reads a page, as soon as a page is the same.
+    `pages` must be in key order. When most pages differ, the rest is not compared, since comparing costs up
+    to half of rendering. If hashes are integers, one query reads the rest for little more than it reads a
+    page, as soon as a page is the same.
     """
     known = [(page, published) for page, published in pages if published is not None]
     changed = {page.number for page, _ in pages}
@@ -294,9 +305,9 @@ def find_changed(pages: Sequence[KnownPage], read: ReadPages) -> set[int]:
 
 
 def _scattered(pages: Sequence[object]) -> list[int]:
-    """Return the places of pages in an order in which the first ones represent all. The last comes last.
+    """Return the places of pages in an order in which the first ones represent all.
 
-    Adjacent pages often change together, and new rows are mostly on the last page.
+    Adjacent pages often change together. New rows are mostly on the last page, which comes last.
     """
     places = range(len(pages))
     return [*sorted(places[:-1], key=lambda place: place * _GOLDEN % 1), *places[-1:]]

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from django_sitemaps09.protocol.fields import short_repr, typed_repr
-from django_sitemaps09.protocol.limits import MAX_LOCATION
 
+#: Maximum length, in characters, of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
+MAX_LOCATION = 2_047
 #: IndexNow shares what this endpoint receives with all search engines that take part.
 INDEXNOW_ENDPOINT = "https://api.indexnow.org/indexnow"
 #: The maximum number of URLs in one message. https://www.indexnow.org/documentation

@@ -9,7 +9,7 @@ from datetime import date, datetime, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Literal, get_args
 
-from django_sitemaps09.protocol.batches import SafeColumn
+from django_sitemaps09.protocol.entries import SafeColumn
 from django_sitemaps09.protocol.fields import NOT_TEXTS, short_repr, typed_repr
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]

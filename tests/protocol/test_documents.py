@@ -12,7 +12,8 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 from django_sitemaps09 import Alternate
 from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.protocol import TEXT, IndexEntry, TemplateColumn
+from django_sitemaps09.protocol import IndexEntry, TemplateColumn
+from django_sitemaps09.protocol.urlset import TEXT
 from tests.support.configuration import EXAMPLES
 from tests.support.internals import Batch, ItemError, Limits, Localization, protocol
 from tests.support.writing import LINKS, NOT_XML, anything, parse, single, write
@@ -140,7 +141,7 @@ class TestAUrlset:
         assert (written.urls, written.bytes, written.cut) == (sum(map(len, items)), len(document), None)
         texts = protocol.elements(protocol.URLSET, batch, base)
         assert [text.count("<url>") for text in texts] == [len(item) for item in items]
-        assert document == protocol.urlset_head(LINKS) + "".join(texts).encode() + b"</urlset>\n"
+        assert document == protocol.URLSET.head(LINKS) + "".join(texts).encode() + b"</urlset>\n"
 
     @given(batches_of(anything, writable, st.sampled_from(["de", "x-default"])))
     @example(Batch([1], [Localization("", [""]), Localization("de", [None])], alternates=[[("", "\x00")]]))
@@ -239,7 +240,7 @@ class TestAUrlset:
         )
 
     def test_raises_an_error_for_a_column_that_is_too_short_and_loses_nothing(self):
-        for kind in (protocol.URLSET, TEXT):
+        for kind in protocol.FORMATS.values():
             with pytest.raises(ValueError, match="2"):
                 write([Batch([1, 2, 3], [Localization("", ["a", "b"])])], kind=kind)
         with pytest.raises(ValueError, match="argument"):
@@ -285,7 +286,7 @@ def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_a
     if random is not None:
         random.shuffle(pairs)
     document, _ = write([], namespaces=dict(pairs))
-    assert document.startswith(protocol.urlset_head(spaces))
+    assert document.startswith(protocol.URLSET.head(spaces))
     found = []
     parser = expat.ParserCreate()
     parser.ordered_attributes = True
@@ -298,7 +299,7 @@ def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_a
 
 def test_a_namespace_that_xml_cannot_hold_is_refused_with_its_prefix():
     with pytest.raises(TextError, match="second"):
-        protocol.urlset_head({"first": "a", "second": "\x00"})
+        protocol.URLSET.head({"first": "a", "second": "\x00"})
 
 
 def test_the_instruction_with_the_stylesheet_counts_for_the_limit_of_bytes():

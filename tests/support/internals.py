@@ -21,19 +21,21 @@ from django_sitemaps09.export.publishing import changes, publication
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.orm.facts import divides_groups, has_window_function
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
-from django_sitemaps09.protocol import (
-    NAMESPACES,
-    SITEMAP_NAMESPACE,
-    compression,
-    extension_text,
-    filenames,
-    pages,
-)
-from django_sitemaps09.protocol.batches import Batch, ItemError, Localization, SafeColumn
+from django_sitemaps09.protocol import NAMESPACES, compression, extension_text, filenames, pages
 from django_sitemaps09.protocol.documents import WriteResult, write_document
-from django_sitemaps09.protocol.limits import INDEX_LIMITS, MAX_BYTES, MAX_LOCATION, MAX_NEWS, Limits
+from django_sitemaps09.protocol.entries import (
+    INDEX_LIMITS,
+    MAX_BYTES,
+    MAX_NEWS,
+    SITEMAP_NAMESPACE,
+    Batch,
+    ItemError,
+    Limits,
+    Localization,
+    SafeColumn,
+)
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
-from django_sitemaps09.protocol.urls import Base, parse_base, uri
+from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, parse_base, uri
 from django_sitemaps09.protocol.urlset import URLSET, page_format
 from django_sitemaps09.protocol.values import CHANGEFREQS, w3c
 from django_sitemaps09.rows import (

@@ -1,4 +1,4 @@
-"""Batches of entries in columns, and the values that the columns contain."""
+"""What a document contains: entries, in batches of columns, and the limits of the protocol."""
 
 from __future__ import annotations
 
@@ -8,6 +8,30 @@ from typing import NamedTuple, TypeAlias
 
 from django_sitemaps09.protocol.fields import excerpt
 from django_sitemaps09.protocol.media import Extension, Image, News, Video
+
+#: The namespace of sitemaps. Namespaces are compared as strings, so `https:` would be another namespace.
+SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+#: Maximum URLs in a sitemap, and sitemaps in an index ("Sitemap index files" in the protocol).
+MAX_URLS = 50_000
+#: Maximum size of an uncompressed file, in bytes: 50 MB since November 2016.
+MAX_BYTES = 52_428_800
+#: The default of `MAX_BYTES`: the limit until November 2016, which one search engine still documents.
+STRICTEST_MAX_BYTES = 10_485_760
+#: Google's limits: images for one URL, articles in one file, and the age of an article in days. That of
+#: images is used for videos, too.
+MAX_IMAGES = 1_000
+MAX_NEWS = 1_000
+NEWS_DAYS = 2
+
+
+class Limits(NamedTuple):
+    """The limits of one document. `bytes` includes the closing tag."""
+
+    urls: int
+    bytes: int
+
+
+INDEX_LIMITS = Limits(MAX_URLS, MAX_BYTES)
 
 
 class Alternate(NamedTuple):
@@ -42,17 +66,13 @@ class ItemError(NamedTuple):
 
     def __str__(self) -> str:
         # The key "any" stands for all items, if a declaration reports a value that they share.
-        subject = (
-            f"{self.field} of all items" if self.key == "any" else f"item {excerpt(self.key)}, {self.field}"
-        )
+        is_shared = self.key == "any"
+        subject = f"{self.field} of all items" if is_shared else f"item {excerpt(self.key)}, {self.field}"
         return f"{subject}: {excerpt(self.reason)}"
 
 
 class SafeColumn(tuple[str, ...]):
-    """A safe column: strings that are not empty and need no escaping in XML.
-
-    The code that creates a safe column must check the strings. The writer does not check them again.
-    """
+    """Strings that are not empty and need no escaping in XML, which is not checked again."""
 
     __slots__ = ()
 
@@ -83,10 +103,9 @@ Column: TypeAlias = "str | Sequence[str | None] | None"
 class Localization(NamedTuple):
     """The location of each item, in one language if `language` is set; `None` if there is no location.
 
-    A location is a URI or a path. A path begins with a slash, and the writer joins it to the base. In a
-    `TemplateColumn` of paths, the first literal begins with the slash. `language` is an hreflang value, or
-    empty if there are no links to the localization. If `is_listed` is false, locations are only link
-    targets, not entries.
+    A location is a URI, or a path with a slash at its beginning, or at that of the first literal, before
+    which the base is written. `language` is an hreflang value, or empty if there are no links to the
+    localization. If `is_listed` is false, locations are only link targets, not entries.
     """
 
     language: str
@@ -98,7 +117,6 @@ class Localization(NamedTuple):
         return isinstance(self.locations, TemplateColumn) or None not in self.locations
 
     def texts(self) -> Sequence[str | None]:
-        """Return the location of each item."""
         locations = self.locations
         return locations.texts() if isinstance(locations, TemplateColumn) else locations
 
@@ -113,10 +131,9 @@ class Localization(NamedTuple):
 class Batch:
     """Hundreds or thousands of items of one page, as columns of unescaped strings.
 
-    An item has one entry for each of its listed locations, and at least one. The localizations of an
-    item link to each other and to the item's `alternates`. Keys can be any objects that the source can
-    serialize. `foreign` contains results of `extension_text()`. Their namespaces are those of the
-    project's `extensions`.
+    An item has one entry for each of its listed locations, and at least one. The localizations of an item
+    link to each other and to the item's `alternates`. Keys can be any objects that the source can
+    serialize. `foreign` contains results of `extension_text()` for the `extensions` of the project.
     """
 
     keys: Sequence[Hashable]
@@ -138,8 +155,8 @@ class Batch:
 
     def counts(self) -> Sequence[int]:
         """Return the number of entries of each item."""
-        listed_localizations = self.listed_localizations
-        if all(localization.is_complete for localization in listed_localizations):
-            return [len(listed_localizations)] * len(self.keys)
-        columns = [localization.texts() for localization in listed_localizations]
+        localizations = self.listed_localizations
+        if all(localization.is_complete for localization in localizations):
+            return [len(localizations)] * len(self.keys)
+        columns = [localization.texts() for localization in localizations]
         return [len(row) - row.count(None) for row in zip(*columns, strict=True)]
