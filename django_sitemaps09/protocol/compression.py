@@ -18,8 +18,8 @@ except ImportError:
 
 #: The default compression level of zlib. A higher level takes much more time and saves only 1%.
 DEFAULT_LEVEL = 6
-#: The default level for entries with many alternates, which are ten times as long and very similar. It takes
-#: half the time of level 6, which would be longer than reading the rows, and 38 bytes an entry instead of 21.
+#: The default level for entries with many alternates, which are long and very similar. It takes half the
+#: time of level 6, which would be longer than reading the rows, and 38 bytes an entry instead of 21.
 LINKED_LEVEL = 3
 # The level of isal, from 0 to 3. Level 2 is as fast as level 0. Level 3 takes twice as long.
 _ISAL_LEVEL = 2

@@ -1,7 +1,7 @@
 """Checks for values of entries, with the limits of text, and excerpts of values for messages.
 
-Each check of a field returns the value to store or raises `ValueError`. Its argument `name` is the name of
-the field for the message, such as `Video.title`.
+Each check of a field returns the value to store or raises `ValueError`. Its `name` is that of the field for
+the message, such as `Video.title`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ from typing import Any
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# The default `repr()` of an object, with its address in memory.
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+# A reference of XML or HTML. Without the semicolon, as in the query `?a=1&copy=2`, it is text.
+_REFERENCE = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+#: Types whose `str()` returns the `repr()`, which can be very long.
+NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
 
 #: Maximum length, in characters, of a value, or of an exception's message, in logs, reports and output.
 MAX_SHOWN = 200
@@ -27,42 +34,29 @@ MAX_SHOWN = 200
 MAX_MESSAGE = 1_000
 # Maximum length, in characters, of a value inside a message, so that the rest of the message is visible.
 _MAX_QUOTED = 100
-
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
-
-# The default `repr()` of an object, with its address in memory.
-_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
-
-# A reference of XML or HTML. Without the semicolon, as in the query `?a=1&copy=2`, it is text.
-_REFERENCE = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-
-#: Types whose `str()` returns the `repr()`, which can be very long.
-NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
 
 #: Maximum duration of a video, in seconds:
 #: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 MAX_DURATION = 28_800
 #: Maximum number of views of a video: the highest value of the largest integer column in databases.
 MAX_VIEWS = 2**63 - 1
-# Maximum number of digits in a rating. A short decimal such as 1e-9999 would be written as a very long
-# number.
+# Maximum number of digits in a rating. A decimal such as 1e-9999 would be written as a very long number.
 _RATING_DIGITS = 400
-#: Maximum length, in characters, of a string without a documented limit: the highest limit that is
-#: documented for another string.
+#: Maximum length, in characters, of a string without a documented limit: the highest limit of others.
 MAX_TEXT = 2_048
 # Maximum length, in characters, of a location before conversion. Its URI has at most 2,047 characters.
 MAX_RAW_LOCATION = 5_000
 #: Maximum number of countries in a restriction: the number of two-letter codes.
 MAX_WORDS = 676
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def plain_text(value: Any) -> Any:
     """Return the text of a string that is marked as safe for HTML, and any other value unchanged.
 
-    Such a string is escaped already, and the writer escapes all text. So its references, such as `&amp;`,
-    are resolved, and markup inside it becomes text.
+    Such a string is escaped already, and documents escape all text. So its references, such as `&amp;`, are
+    resolved, and markup inside it becomes text.
     """
     if type(value) is str or not hasattr(type(value), "__html__"):
         return value
@@ -73,19 +67,15 @@ def plain_text(value: Any) -> Any:
 
 
 def has_text(value: object) -> bool:
-    """Return whether the `str()` of a value, which is not called, is text and not its `repr()`.
-
-    It is the `repr()` of collections, and of objects such as an expression, a queryset or a generator.
-    """
+    """Return whether the `str()` of a value, which is not called, is text and not its `repr()`."""
     method: Any = type(value).__str__
     return method is not object.__str__ and not isinstance(value, NOT_TEXTS)
 
 
 def check_text(value: Any) -> Any:
-    """Return a string, a number or a date unchanged, and another object as a string.
+    """Return a number or a date unchanged, and another object as its `plain_text()`.
 
-    For a string that is marked as safe, return its `plain_text()`. Raise `ValueError` for an object whose
-    `str()` is only its `repr()`.
+    Raise `ValueError` for an object whose `str()` is only its `repr()`.
     """
     # Testing a string for an abstract class would take most of the time.
     if type(value) is not str and isinstance(value, (date, Number)):
@@ -97,10 +87,7 @@ def check_text(value: Any) -> Any:
 
 
 def excerpt(text: object, most: int = MAX_SHOWN) -> str:
-    """Return the `str()` of a value on one line, shortened to `most` characters.
-
-    Unprintable characters, such as terminal control characters, are escaped as in Python.
-    """
+    """Return the `str()` of a value on one line, shortened, and with unprintable characters escaped."""
     if type(text) in NOT_TEXTS:
         return short_repr(text)
     try:
@@ -116,7 +103,7 @@ def excerpt(text: object, most: int = MAX_SHOWN) -> str:
 def key_excerpt(key: object) -> str:
     """Return the key of an item, shortened like `excerpt()`: `('B', 2026-05-01)` for a composite key.
 
-    The `repr()` of dates is so long that the keys of different rows would look alike, and count as one.
+    The `repr()` of dates is so long that different keys would look alike, and count as one.
     """
     if type(key) is not tuple:
         return excerpt(key)
@@ -124,18 +111,18 @@ def key_excerpt(key: object) -> str:
 
 
 def pluralize(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 page", "1,234 pages"."""
+    """Return "1 page" or "1,234 pages"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def first_names(names: Sequence[str], most: int = 5) -> str:
-    """Return names for a sentence: "a, b", or the first ones, such as "a, b, c, d, e and 295 more"."""
+    """Return names for a sentence, such as "a, b, c, d, e and 295 more"."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
 def short_repr(value: object) -> str:
-    """Return a value for an error message: a short Python literal, or the first members of a collection."""
+    """Return a short Python literal, or the first members of a collection, for an error message."""
     if isinstance(value, (str, bytes, bytearray)):
         # The repr() of a long string is slow.
         value = value[:_MAX_QUOTED]
@@ -148,33 +135,27 @@ def short_repr(value: object) -> str:
 def typed_repr(
     value: object, represent: Callable[[Any], str] = short_repr, *, expected: type | None = None
 ) -> str:
-    """Return a value with its type for an error message, such as `7 (int)`.
-
-    The type is omitted if it is the expected one, so that only the value is wrong.
-    """
+    """Return a value with its type for an error message, such as `7 (int)`, unless the type is expected."""
     text, kind = represent(value), type(value).__name__
     is_clear = value is None or type(value) is expected or text.startswith(("<", f"{kind}("))
     return text if is_clear else f"{text} ({kind})"
 
 
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
-    """Return the class name of an exception, and an `excerpt` of its message."""
+    """Return the class and an `excerpt` of the message of an exception."""
     message = excerpt(error, most)
     return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"
 
 
 def rule(check: Callable[..., Any], **arguments: Any) -> Mapping[str, Any]:
-    """Return the `metadata` of a dataclass field with this check and its arguments, and if it is a URL."""
+    """Return the `metadata` of a dataclass field with this check."""
     is_location = check in (location, optional_location)
     return {"check": partial(check, **arguments) if arguments else check, "is_location": is_location}
 
 
 @cache
 def fields_of(kind: type) -> tuple[Field[Any], ...]:
-    """Return the fields of a value object. `fields()` itself would collect them for each object.
-
-    A subclass in a project can redeclare a field without its check. So the fields are those of our class.
-    """
+    """Return the fields of our class, since a subclass in a project can redeclare one without its check."""
     return fields(next(base for base in kind.__mro__ if base.__module__.startswith(f"{__package__}.")))
 
 
@@ -185,14 +166,11 @@ def check_fields(value: object) -> None:
         name, check = field.name, field.metadata.get("check")
         field_value = getattr(value, name)
         if check and (field_value is not None or field.default is not None):
-            object.__setattr__(value, name, check(f"{type(value).__name__}.{name}", field_value))
+            object.__setattr__(value, name, check(f"{kind.__name__}.{name}", field_value))
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
-    """Return a string, or the `str()` of an object that defines it, such as a lazy translation.
-
-    Raise `ValueError` for likely mistakes: numbers, bytes, collections, functions and methods.
-    """
+    """Return a string, or the `str()` of an object that has text, such as a lazy translation."""
     if isinstance(value, str):
         # Not str(value): for an enum member, it returns the name of the member.
         text = value if type(value) is str else str.__str__(plain_text(value))
@@ -208,15 +186,18 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
     return text
 
 
-def text(name: str, value: object, most: int = MAX_TEXT) -> str:
-    content = optional_text(name, value, most)
+def _nonempty(name: str, content: str) -> str:
     if not content or content.isspace():
         raise ValueError(f"{name} must not be empty")
     return content
 
 
+def text(name: str, value: object, most: int = MAX_TEXT) -> str:
+    return _nonempty(name, optional_text(name, value, most))
+
+
 def optional_location(name: str, value: object) -> str:
-    """Return a string with a URL or a path. The source validates it later with the allowed hosts."""
+    """Return a URL or a path, which is validated later with the allowed hosts."""
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
@@ -228,14 +209,10 @@ def optional_location(name: str, value: object) -> str:
 
 
 def location(name: str, value: object) -> str:
-    content = optional_location(name, value)
-    if not content or content.isspace():
-        raise ValueError(f"{name} must not be empty")
-    return content
+    return _nonempty(name, optional_location(name, value))
 
 
 def moment(name: str, value: object) -> date:
-    """Validate and return a date or datetime. An aware datetime must have a year from 1 to 9999 in UTC."""
     if not isinstance(value, date):
         raise ValueError(f"{name} must be a date or a datetime, not {typed_repr(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -249,7 +226,7 @@ def moment(name: str, value: object) -> date:
 
 
 def seconds(name: str, value: object) -> int:
-    """Return an int or a timedelta as whole seconds. Fractions of a second are dropped."""
+    """Return whole seconds. Fractions of a second are dropped."""
     if isinstance(value, timedelta):
         value = value // timedelta(seconds=1)
     return whole_number(name, value, 1, MAX_DURATION, "a timedelta or a whole number of seconds")
@@ -266,8 +243,8 @@ def rating(name: str, value: object) -> Decimal:
     message = f"{name} must be a number from 0.0 to 5.0, not {typed_repr(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         raise ValueError(message)
+    # Before the conversion, because converting a very long int is slow.
     if isinstance(value, int) and not 0 <= value <= 5:
-        # Rejected before the conversion, because converting a very long int is slow.
         raise ValueError(message)
     # Use the repr() of a float, since Decimal(0.3) has 54 digits.
     number = Decimal(float.__repr__(value) if isinstance(value, float) else value)
@@ -287,7 +264,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
-    """Return strings as a tuple in the same order. Sort the strings of a set."""
+    """Return strings as a tuple. Sort those of a set."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise ValueError(f"{name} must be a list or a tuple of strings, not {typed_repr(value)}")
     items = tuple(text(f"each value of {name}", item) for item in islice(value, most + 1))

@@ -18,23 +18,21 @@ STYLESHEET = "sitemap.css"
 #: The suffix of a page's file name.
 Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
 SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
-#: Pattern for the file names of published pages, indexes and stylesheets. An export never replaces or
-#: deletes a file with another name.
+#: Pattern for the names of published files. An export never replaces or deletes a file with another name.
 PUBLISHED = re.compile(
     rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt|{re.escape(STYLESHEET)}"
 )
 
-# A file with a longer number is not from an export, unless a manifest lists it. Such a file must not
-# raise the highest number, since few numbers would then remain.
+# A file with a longer number is not from an export, unless a manifest lists it, and must not raise the
+# highest number: few numbers would remain.
 _NUMBER = "[1-9][0-9]{0,7}"
-#: The pattern for the path of a numbered page without its suffix. It is greedy: the page number follows the
-#: last hyphen.
+#: The path of a numbered page without its suffix. It is greedy: the page number follows the last hyphen.
 LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>{_NUMBER})"
 # A bound in a range address. A dot, which neither a section nor a bound contains, separates the parts.
 _BOUND = "[A-Za-z0-9_:+,~-]+"
 #: The number of characters of a signature.
 SIGNATURE = 10
-#: The pattern for the range address of a live page without its suffix. No name of a file matches it.
+#: The range address of a live page without its suffix. No name of a file matches it.
 LIVE_RANGE = (
     rf"sitemap-(?P<section>{NAME.pattern})(?P<bounds>(?:\.after\.{_BOUND})?(?:\.to\.{_BOUND})?)"
     rf"\.(?P<signature>[A-Za-z0-9_-]{{{SIGNATURE}}})"
@@ -47,11 +45,10 @@ NEARBY = 100
 _ESCAPED = re.compile(r"[^A-Za-z0-9_:+-]")
 _ESCAPE = re.compile("~([0-9A-F]{2})")
 _PAGE = re.compile(rf"{LIVE_PAGE}\.(xml|xml\.gz|txt)")
-#: The pattern for the path of a numbered index. The name of a page has a second hyphen.
+#: The path of a numbered index. The name of a page has a second hyphen.
 LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
-# Pattern for the file name of an index. The name of a page never matches.
 _INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
-# Media types by suffix. Gzip is used as a media type and not as a Content-Encoding.
+# Gzip is used as a media type and not as a Content-Encoding.
 _TYPES = {
     ".xml.gz": "application/gzip",
     ".xml": "application/xml",
@@ -76,7 +73,7 @@ def page_name(section: str, number: int, suffix: Suffix) -> str:
 
 
 def bounds_text(after: Key | None, until: Key | None) -> str:
-    """Return the bounds of a page as part of its range address, such as `.after.120000.to.171500`."""
+    """Return the bounds of a range address, such as `.after.120000.to.171500`."""
     parts = [("after", after), ("to", until)]
     return "".join(f".{word}.{_key_text(key)}" for word, key in parts if key is not None)
 
@@ -121,7 +118,7 @@ def _parse_key(text: str | None) -> Key | None:
 
 
 def range_name(section: str, bounds: str, signature: str, suffix: Suffix) -> str:
-    """Return the name of a live page that is a range of keys. `bounds` is from `bounds_text()`."""
+    """Return the name of a live page. `bounds` is from `bounds_text()`."""
     return f"sitemap-{section}{bounds}.{signature}.{suffix}"
 
 
@@ -148,13 +145,12 @@ def index_number(name: str) -> int | None:
 
 
 def content_type(name: str) -> str:
-    """Return the media type of an exported file."""
     types = (media_type for suffix, media_type in _TYPES.items() if name.endswith(suffix))
     return next(types, "application/octet-stream")
 
 
 def highest_numbers(names: Iterable[str]) -> dict[str, int]:
-    """Return the highest page number of each section in these file names."""
+    """Return the highest page number of each section."""
     highest: dict[str, int] = defaultdict(int)
     for page in filter(None, map(parse_page_name, names)):
         highest[page.section] = max(highest[page.section], page.number)

@@ -14,24 +14,18 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from django_sitemaps09.protocol import fields
 from django_sitemaps09.protocol.fields import rule, short_repr, typed_repr
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
+CheckedT = TypeVar("CheckedT", bound="_Checked")
 Relationship = Literal["allow", "deny"]
 PlatformName = Literal["web", "mobile", "tv"]
 
 #: Maximum lengths, in characters, of text fields of a video, and maximum number of tags (Google's page on
 #: video sitemaps).
-MAX_VIDEO_TITLE = 100
-MAX_VIDEO_DESCRIPTION = 2_048
-MAX_VIDEO_UPLOADER = 255
-MAX_VIDEO_TAGS = 32
-
+MAX_VIDEO_TITLE, MAX_VIDEO_DESCRIPTION, MAX_VIDEO_UPLOADER, MAX_VIDEO_TAGS = 100, 2_048, 255, 32
 # The form of an ISO 3166-1 alpha-2 code. The list of codes changes, so it is not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
@@ -70,10 +64,8 @@ def _check_platforms(name: str, value: object) -> tuple[str, ...]:
 
 def _check_countries(name: str, value: object) -> tuple[str, ...]:
     codes = _nonempty_texts(name, value)
-    for code in codes:
-        if not _COUNTRY.fullmatch(code):
-            text = short_repr(code)
-            raise ValueError(f"each value of {name} must be a two-letter ISO 3166 code, not {text}")
+    if invalid := [short_repr(code) for code in codes if not _COUNTRY.fullmatch(code)]:
+        raise ValueError(f"each value of {name} must be a two-letter ISO 3166 code, not {invalid[0]}")
     return tuple(code.upper() for code in codes)
 
 
@@ -104,11 +96,10 @@ class _Checked:
     dropped_tags: ClassVar[tuple[str, ...]] = ()
     reason: ClassVar[str]
 
-    def __new__(cls, *args: object, **arguments: object) -> Self:
+    def __new__(cls: type[CheckedT], *args: object, **arguments: object) -> CheckedT:
         if names := sorted(arguments.keys() & cls.dropped_tags):
-            raise TypeError(
-                f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove the listed arguments"
-            )
+            reason = cls.reason.format(", ".join(names))
+            raise TypeError(f"{cls.__name__}: {reason}; remove the listed arguments")
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
@@ -233,8 +224,7 @@ class Extension:
         prefix, namespace = self.prefix, self.namespace
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {typed_repr(prefix)}")
-        # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
-        # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
+        # Prefixes that begin with "xml" in any case are reserved, https://www.w3.org/TR/xml-names/#xmlReserved
         if prefix.lower().startswith("xml") or prefix in NAMESPACES:
             raise ValueError(f"Extension.prefix must not be {prefix}, which is reserved")
         if not _NAMESPACE.fullmatch(namespace):
@@ -242,6 +232,5 @@ class Extension:
         if namespace in _TAKEN:
             raise ValueError(f"Extension.namespace must not be {namespace}, which is reserved")
         if not callable(self.xml):
-            raise ValueError(
-                f"Extension.xml must be a function that takes an item, not {typed_repr(self.xml)}"
-            )
+            text = typed_repr(self.xml)
+            raise ValueError(f"Extension.xml must be a function that takes an item, not {text}")

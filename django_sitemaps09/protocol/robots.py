@@ -1,4 +1,4 @@
-"""Update a robots.txt as bytes. Only the generated block between its two markers changes."""
+"""Update the generated block of a robots.txt, and warn about what crawlers cannot read in it."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class _Field(NamedTuple):
 
 
 def update(content: bytes | None, urls: Sequence[str]) -> bytes:
-    """Return the content with `urls` in the generated block. `content` is `None` for a new file.
+    """Return the content, `None` for a new file, with `urls` in the generated block.
 
     An existing block keeps its place. A new block is appended, since it must not divide a group. URLs that
-    are listed outside the block are not repeated. Raise `RobotsError` if the file cannot be parsed, if a
-    URL is not allowed in a line, or if the result would be too large.
+    are listed outside are not repeated. Raise `RobotsError` if the file cannot be parsed, if a URL is not
+    allowed in a line, or if the result would be too large.
     """
     content = content or b""
     head, block, tail = _divide(content)
@@ -70,14 +70,14 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
 
 
 def missing_lines(content: bytes, urls: Iterable[str]) -> list[str]:
-    """Return a `Sitemap` line for each URL that the content does not list yet, in any common spelling."""
+    """Return a `Sitemap` line for each URL that the content does not list in any common spelling."""
     listed = {_normalized(field.value) for field in _fields(content) if field.name == "sitemap"}
     lines = {_normalized(url): sitemap_line(url) for url in urls}
     return [line for url, line in lines.items() if url not in listed]
 
 
 def _normalized(url: str) -> str:
-    """Return the same string for spellings that differ in the scheme, the host, the port or escapes."""
+    """Return the same string for spellings that differ in scheme, host, port or escapes."""
     with suppress(ValueError):
         escaped = _ESCAPE.sub(lambda escape: escape[0].upper(), uri(url))
         return f"{origin(escaped)}/{escaped.split('/', 3)[3]}"
@@ -85,7 +85,7 @@ def _normalized(url: str) -> str:
 
 
 def sitemap_line(url: str) -> str:
-    """Return a `Sitemap` line, without its line ending, in the form that every known client can read."""
+    """Return a line without its ending, in the form that every known client can read."""
     is_absolute = False
     with suppress(ValueError):
         is_absolute = uri(url)[0] != "/"
@@ -100,20 +100,16 @@ def sitemap_line(url: str) -> str:
 
 
 def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
-    """Return warnings about anything that can prevent crawlers from reading `urls` in an updated file.
-
-    All `urls` must be on the host of the file, since the rules of the file are applied to them.
-    """
+    """Return what can prevent crawlers from reading `urls`, which are on the host of the file."""
     problems = []
     if len(content) > MAX_BYTES:
         problems.append(f"crawlers may read only {MAX_BYTES:,} of the {len(content):,} bytes in the file")
         content = content[:MAX_BYTES]
     sitemaps = [field for field in _fields(content) if field.name == "sitemap"]
-    rules = [(rule, re.sub(r"\*+", "*", _quote(rule.value))) for rule in _rules(content)]
+    rules = [(rule, re.sub(r"\*+", "*", quote(rule.value, safe=punctuation))) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
-        problems.append(
-            f"Seznam reads only {MAX_SITEMAPS} of the {len(sitemaps)} Sitemap lines in the file"
-        )
+        count = f"{MAX_SITEMAPS} of the {len(sitemaps)}"
+        problems.append(f"Seznam reads only {count} Sitemap lines in the file")
     for url in urls:
         problems += _unreadable_lines(url, sitemaps)
         problems += _disallow_warnings(url, rules)
@@ -121,28 +117,25 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
 
 
 def _divide(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """Divide a file at the generated block. The last part begins with the line ending of the END line."""
+    """Divide a file at the block. The last part begins with the line ending of the END line."""
     _check_encoding(content)
     marks = list(_MARK.finditer(content))
     if not marks:
         return content, b"", b""
     if [mark[2].upper() for mark in marks] != [b"BEGIN", b"END"]:
-        positions = [
-            f"{mark[2].decode()} on line {_line_number(content, mark.start(1))}" for mark in marks[:5]
-        ]
+        places = [(mark[2].decode(), _line_number(content, mark.start(1))) for mark in marks[:5]]
+        positions = ", ".join(f"{word} on line {number}" for word, number in places)
         raise RobotsError(
             "The markers of the generated block in robots.txt are missing, repeated or out of order "
-            f"({', '.join(positions)}). "
-            f"Keep one line '{BEGIN}' and one line '{END}' after it, or remove them all."
+            f"({positions}). Keep one line '{BEGIN}' and one line '{END}' after it, or remove them all."
         )
     start, stop = marks[0].start(1), marks[1].end()
     for field in _fields(content[start:stop]):
         if field.name != "sitemap":
             line = _line_number(content, start) + field.line - 1
             raise RobotsError(
-                f"robots.txt has {field.text!r:.80} on line {line}, "
-                f"inside the generated block, where it would be lost. Move it before '{BEGIN}' or after "
-                f"'{END}'."
+                f"robots.txt has {field.text!r:.80} on line {line}, inside the generated block, where it "
+                f"would be lost. Move it before '{BEGIN}' or after '{END}'."
             )
     return content[:start], content[start:stop], content[stop:]
 
@@ -165,7 +158,7 @@ def _line_number(content: bytes, position: int) -> int:
 
 
 def _gap(head: bytes, eol: str, *, has_block: bool) -> str:
-    """Return the line endings to insert between the preceding content and the block."""
+    """Return the line endings between the preceding content and the block."""
     if has_block:
         # Many clients cannot read a line that begins with a BOM.
         return eol if head == _BOM else ""
@@ -213,15 +206,11 @@ def _rules(content: bytes) -> Iterator[_Field]:
 def _disallow_warnings(url: str, rules: list[tuple[_Field, str]]) -> Iterator[str]:
     """Yield a warning if the longest matching rule is Disallow. Allow wins ties (RFC 9309, 2.2.2)."""
     parts = urlsplit(url)
-    path = _quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}")
+    path = quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", safe=punctuation)
     matching = [rule for rule, pattern in rules if _matches(pattern, path)]
     rule = max(matching, key=lambda rule: (len(rule.value), rule.name == "allow"), default=None)
     if rule and rule.name == "disallow":
         yield f"line {rule.line} ({rule.text!r:.80}) blocks crawlers from {url}"
-
-
-def _quote(path: str) -> str:
-    return quote(path, safe=punctuation)
 
 
 def _matches(pattern: str, path: str) -> bool:

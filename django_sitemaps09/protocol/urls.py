@@ -22,7 +22,6 @@ MAX_MESSAGE_URLS = 10_000
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
-# Brackets are not allowed, and "#" starts a fragment.
 _SAFE = ":/?@!$&'()*+,;=%"
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = (
@@ -41,9 +40,9 @@ _SCHEME = re.compile(r"https?:(?![0-9])", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
-# Maximum length, in characters, of a string before conversion. Normalizing the accents in a host
-# shortens the URL.
+# Maximum length, in characters, of a string before conversion. Normalizing accents in a host shortens it.
 _LONGEST = 2 * MAX_LOCATION
+_TOO_LONG = f"has {{:,}} characters; at most {MAX_LOCATION:,} are allowed"
 # IDNA 2003: the separators of labels. NFKC converts further separators to a dot.
 _DOTS = re.compile("[.\u3002]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -52,9 +51,8 @@ _USUAL = re.compile(r"https?://[^/?A-Z:]+/")
 _UNUSUAL = re.compile(r"%(?:[0-9A-F]?[a-f]|2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)|/\.")
 # RFC 1035: the maximum number of characters in a name and in a label. Longer names are rejected early: the
 # time to normalize a name, or to encode a label, grows with the square of the length.
-_MAX_NAME = 253
-_MAX_LABEL = 63
-# Maximum length, in characters, before NFKC. Letters and accents can still be separate characters.
+_MAX_NAME, _MAX_LABEL = 253, 63
+# Before NFKC, letters and accents can be separate characters.
 _MAX_NOT_NORMALIZED = 2 * _MAX_NAME
 
 
@@ -81,7 +79,7 @@ def parse_base(url: str) -> Base:
 
 
 def origin(url: str) -> Base:
-    """Return the scheme, host and port of an absolute URI. Omit the default port of the scheme.
+    """Return the scheme, host and port, unless it is the default one, of an absolute URI.
 
     Raise `ValueError` for any other string, and for a user or a backslash before the path: browsers and
     Python disagree about the host in such a URL.
@@ -94,11 +92,10 @@ def origin(url: str) -> Base:
 
 
 def uri(text: str) -> str:
-    """Convert a path or an absolute URL to a URI. Existing escapes are not encoded again.
+    """Convert a path or an absolute URL to a URI. Escapes are kept, and any other `%` is encoded.
 
-    Two slashes at the beginning are refused: in RFC 3986, a host follows them.
-    A `%` before two hexadecimal digits starts an escape. Any other `%` is encoded. Raise `ValueError` if
-    the result would not be a URL that crawlers can request.
+    Raise `ValueError` if the result would not be a URL that crawlers can request, and for two slashes at
+    the beginning: in RFC 3986, a host follows them.
     """
     if problem := _uri_problem(text):
         raise ValueError(f"{short_repr(text)} {problem}")
@@ -109,8 +106,8 @@ def uri(text: str) -> str:
         problem = "is neither a path that begins with a slash nor an absolute URL"
         raise ValueError(f"{short_repr(text)} {problem}")
     scheme, authority, rest = parts.groups()
-    domain = _domain(authority, text)
-    return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
+    slash = "" if rest.startswith("/") else "/"
+    return f"{scheme.lower()}://{_domain(authority, text)}{slash}{_quote(rest)}"
 
 
 def normalized(url: str) -> str:
@@ -142,7 +139,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def join(base: str, location: str) -> str:
-    """Return the URL of a location: a path with the base before it, or the unchanged URL."""
+    """Return a path with the base before it, or a URL unchanged."""
     return f"{base}{location}" if location[:1] == "/" else location
 
 
@@ -150,15 +147,14 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
     """Return whether all locations are URIs of at most `most` characters that begin with `start`.
 
     `start` is a slash, or a base with a slash after it. No location has a second slash after it. Checking
-    the joined column takes a tenth of the time that checking each location would take.
+    the joined column takes a tenth of the time of checking each location.
     """
     if not locations:
         return True
     if not locations[0].startswith(start) or max(map(len, locations)) > most:
         return False
     content = "\n".join(locations)
-    separators = len(locations) - 1
-    is_aligned = content.count("\n") == content.count(f"\n{start}") == separators
+    is_aligned = content.count("\n") == content.count(f"\n{start}") == len(locations) - 1
     if not is_aligned or not content.isascii():
         return False
     if start and (f"\n{start}/" in content or content.startswith(f"{start}/")):
@@ -173,9 +169,9 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
 
 
 def quote_all(locations: Sequence[str]) -> list[str] | None:
-    """Return a column with the percent-encoding of `uri()`, but without its checks.
+    """Percent-encode a column as `uri()` does, without its checks.
 
-    Return `None` for a string with a line ending, and for one that is too long.
+    Return `None` if a string has a line ending or is too long.
     """
     if max(map(len, locations), default=0) > MAX_LOCATION:
         return None
@@ -185,10 +181,7 @@ def quote_all(locations: Sequence[str]) -> list[str] | None:
 
 
 def quote_matches(pattern: re.Pattern[str], text: str) -> str:
-    """Percent-encode each match completely. The pattern is one group, and matches no line feed.
-
-    All matches are encoded at once, which is faster than calling `quote()` for each line.
-    """
+    """Percent-encode all matches at once. The pattern is one group, and matches no line feed."""
     parts = pattern.split(text)
     if len(parts) > 1:
         octets = "\n".join(parts[1::2]).encode()
@@ -200,7 +193,7 @@ def _uri_problem(text: str) -> str | None:
     if not text:
         return "is empty"
     if len(text) > _LONGEST:
-        return f"has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
+        return _TOO_LONG.format(len(text))
     if _CONTROL.search(text):
         return "contains a control character"
     if _SURROGATE.search(text):
@@ -212,16 +205,14 @@ def _uri_problem(text: str) -> str | None:
 
 def _quote(text: str) -> str:
     """Percent-encode a path and its query, except for existing escapes."""
+    # Encoding never shortens a string.
     if len(text) > MAX_LOCATION:
-        # Encoding never shortens a string.
-        raise ValueError(
-            f"{short_repr(text)} has {len(text):,} characters; at most {MAX_LOCATION:,} are allowed"
-        )
+        raise ValueError(f"{short_repr(text)} {_TOO_LONG.format(len(text))}")
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
 def _domain(authority: str, url: str, *, default_port: int | None = None) -> str:
-    """Return the host, encoded as in DNS, and any port other than the default from an authority."""
+    """Return the host of an authority, encoded as in DNS, and any port other than the default."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         raise ValueError(f"{short_repr(url)} {_authority_problem(authority)}")

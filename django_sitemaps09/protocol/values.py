@@ -7,14 +7,11 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
-from typing import Literal, get_args
 
 from django_sitemaps09.protocol.entries import SafeColumn
 from django_sitemaps09.protocol.fields import NOT_TEXTS, short_repr, typed_repr
 
-Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
-CHANGEFREQS: tuple[str, ...] = get_args(Changefreq)
-
+CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 # Maximum number of digits in a priority: far more than a float or a decimal column can have.
 _PRIORITY_DIGITS = 1_000
 # Maximum length, in characters, of a language code: much longer than any code in use.
@@ -30,18 +27,10 @@ _PARTS_OF_LANGUAGE = re.compile(
 )
 #: Codes that are not regions, and why.
 #: https://developers.google.com/search/docs/specialty/international/localized-versions
-_NO_REGIONS = {
-    "EU": "it is not a country",
-    "UK": "the code of that country is GB",
-    "UN": "it is not a country",
-}
+_NO_REGIONS = {**dict.fromkeys(("EU", "UN"), "it is not a country"), "UK": "the code of that country is GB"}
 #: The Google News code for a script or a region of Chinese. A script takes precedence over a region.
-_CHINESE = {
-    "hans": "zh-cn",
-    "hant": "zh-tw",
-    **dict.fromkeys(("cn", "sg"), "zh-cn"),
-    **dict.fromkeys(("tw", "hk", "mo"), "zh-tw"),
-}
+_CHINESE = {"hans": "zh-cn", "hant": "zh-tw", "cn": "zh-cn", "sg": "zh-cn"}
+_CHINESE |= dict.fromkeys(("tw", "hk", "mo"), "zh-tw")
 
 _TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _FRACTION = re.compile(r"(?<=:[0-9][0-9])\.[0-9]{1,6}(?=[+\n])")
@@ -50,8 +39,8 @@ _FRACTION = re.compile(r"(?<=:[0-9][0-9])\.[0-9]{1,6}(?=[+\n])")
 def w3c(value: date, zone: tzinfo) -> str:
     """Return a date as `2026-01-31`, and a datetime in UTC and whole seconds as `2026-01-31T10:30:00Z`.
 
-    Unlike most formats, these are valid in the W3C note *and* the XSD. A naive datetime is interpreted in
-    `zone`. The strings can be sorted by time.
+    Unlike most formats, these are valid in the W3C note *and* the XSD, and can be sorted by time. A naive
+    datetime is in `zone`.
     """
     if not isinstance(value, datetime):
         return value.isoformat()
@@ -61,15 +50,14 @@ def w3c(value: date, zone: tzinfo) -> str:
 
 
 def w3c_column(values: Sequence[date | None], zone: tzinfo) -> list[str | None]:
-    """Return `w3c()` of each value in a column of dates and datetimes, and `None` for `None`."""
     return [None if value is None else w3c(value, zone) for value in values]
 
 
 def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Sequence[str | None] | None:
     """Convert dates or UTC times that a database returns as strings, like `2026-01-31 10:30:00.25`.
 
-    Each time ends in `zone`. The results are the same as from `w3c()`, in a fifth of the time. Return
-    `None` if a string has another format, or if the day or the time does not exist.
+    Each time ends in `zone`. The results are those of `w3c()`, in a fifth of the time. Return `None` if a
+    string has another format, or if the day or the time does not exist.
     """
     values = [text for text in texts if text is not None] if None in texts else texts
     if not values:
@@ -82,11 +70,9 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
     line = f"0000-00-00 00:00:00{zone}\n" if times else "0000-00-00\n"
     if not content.isascii() or content.encode().translate(_TO_ZERO) != line.encode() * len(values):
         return None
-    if zone and content.count(f"{zone}\n") != len(values):
-        # A value has an offset other than `zone`, with the same number of digits.
-        return None
-    if " 24:" in content:
-        # Recent versions of Python accept this hour.
+    # A value can have another offset with the same number of digits. Recent versions of Python accept the
+    # hour 24.
+    if (zone and content.count(f"{zone}\n") != len(values)) or " 24:" in content:
         return None
     content = content.replace(f"{zone}\n", "\n")
     try:
@@ -109,7 +95,7 @@ def drop_future(lastmod: str | None) -> str | None:
 
 
 def priority_text(value: object) -> str:
-    """Return a priority as a string with all digits. Raise `ValueError` unless it is from 0.0 to 1.0."""
+    """Return a number from 0.0 to 1.0 as a string with all digits, or raise `ValueError`."""
     # Use str(), since Decimal(0.3) has 54 digits.
     text = "" if isinstance(value, (bool, *NOT_TEXTS)) else str(value)
     try:
@@ -127,9 +113,8 @@ def priority_text(value: object) -> str:
 def changefreq_text(value: object) -> str:
     """Return a changefreq as a plain string. Raise `ValueError` for a word that is not in the protocol."""
     if value not in CHANGEFREQS:
-        raise ValueError(
-            f"{typed_repr(value, expected=str)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}"
-        )
+        text = typed_repr(value, expected=str)
+        raise ValueError(f"{text} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
     # Not str(value): for an enum member, it returns the name of the member.
     return CHANGEFREQS[CHANGEFREQS.index(value)]
 
@@ -144,8 +129,8 @@ def language_text(value: object) -> str:
 def hreflang(code: object) -> str:
     """Convert a language code of Django, or a locale name, to an `hreflang` value such as `zh-Hant-TW`.
 
-    The result is a language with an optional script and an optional region, or `x-default`. Raise
-    `ValueError` for any other code.
+    Raise `ValueError` for other codes than a language with an optional script and an optional region, and
+    `x-default`.
     """
     text = code if isinstance(code, str) and len(code) <= _MAX_LANGUAGE else ""
     if text.lower() == "x-default":
@@ -180,9 +165,8 @@ def news_language(code: object) -> str:
     text = code if isinstance(code, str) and len(code) <= _MAX_LANGUAGE else ""
     language, *parts = re.split("[-_@.]", text.lower() if _LANGUAGE.fullmatch(text) else "")
     if language == "zh":
-        for key, word in _CHINESE.items():
-            if key in parts:
-                return word
+        if words := [word for key, word in _CHINESE.items() if key in parts]:
+            return words[0]
         raise ValueError(
             f"{short_repr(code)} does not specify simplified or traditional Chinese; use 'zh-cn' "
             "(simplified) or 'zh-tw' (traditional) for Google News"
@@ -198,7 +182,7 @@ def news_language(code: object) -> str:
 def check_links(
     links: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]], pages: Collection[str]
 ) -> None:
-    """Raise `ValueError` if crawlers would ignore a set of links. A link is a pair of language and URL.
+    """Raise `ValueError` if crawlers would ignore a set of links, which are pairs of language and URL.
 
     `others` are valid links of the same set. Each language must be unique, and the URLs must include the
     `pages`: "Each language version must list itself as well as all other language versions" (Google,

@@ -113,7 +113,7 @@ def sitemap(
 
 
 def _host(request: HttpRequest) -> tuple[str | None, Any]:
-    """Return the scheme and the site for sitemaps. With `BASE_URL`, this needs no database query."""
+    """Return the scheme and the site. With `BASE_URL`, this needs no query."""
     if conf.base_url is None:
         return request.scheme, contrib_site(request)
     return conf.base_url.scheme, HostSite(conf.base_url.domain)

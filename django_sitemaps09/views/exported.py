@@ -1,9 +1,6 @@
 """What is published, as views see it: its files, if `SERVE_EXPORTED` is set, and the bounds of its pages.
 
-Both are looked up every ten seconds, and ignored while they cannot be read. An ETag is derived from the
-opened file, since an export replaces files before it replaces the manifest. It also depends on a value from
-the manifest that changes with the file, because a deployment can set the times of all files to the same
-value.
+Both are looked up every ten seconds, and ignored while they cannot be read.
 """
 
 from __future__ import annotations
@@ -81,7 +78,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
 
 
 def index_names(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[str]:
-    """Return the file names of the exported indexes; an empty sequence if the index at `path` is live."""
+    """Return the file names of the exported indexes, unless the index at `path` is live."""
     export = current_export(base) if _serves(sitemaps) else None
     if export is None or _file_url(request, base, export, INDEX, path) is None:
         return ()
@@ -89,7 +86,7 @@ def index_names(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps)
 
 
 def current_export(base: Base) -> PublishedExport | None:
-    """Return the export with the files of a host. It is at most ten seconds old; `None` is cached, too."""
+    """Return the export with the files of a host, at most ten seconds old."""
 
     def find() -> PublishedExport | None:
         try:
@@ -136,7 +133,7 @@ def _response(
 def _file_url(
     request: HttpRequest, base: Base, export: PublishedExport, name: str, path: str
 ) -> str | None:
-    """Return the URL of an exported file, if it is on another host or has this path, or else `None`."""
+    """Return the URL of an exported file if it is on another host or has this path."""
     files_url = export.url([base.domain, request.get_host()])
     if files_url is None:
         label = export.folder.store.label
@@ -156,7 +153,9 @@ def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
     """Return a response with a file. Under WSGI, it streams a local file, so servers can use `sendfile()`.
 
-    ASGI servers get the content at once, since Django would also read the whole file, and warn about it.
+    ASGI servers get the content at once, since Django would also read the whole file, and warn about it. An
+    export replaces files before the manifest, so the ETag is that of the opened file, and of a value from
+    the manifest that changes with it: a deployment can set the times of all files to the same value.
     """
     is_gzip = name.endswith(".gz")
     response: HttpResponseBase
@@ -180,7 +179,6 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
 
 
 def _log_unreadable(name: str, error: Exception) -> None:
-    """Log that a file or an export cannot be read, at most every ten seconds."""
     if _exports.add(digest_of(("unreadable", name)), ()):
         logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
 
@@ -188,8 +186,8 @@ def _log_unreadable(name: str, error: Exception) -> None:
 class PublishedPages(NamedTuple):
     """The published pages of a section as ranges of its current key; none if it has another key by now.
 
-    `export` changes with them. `listed` has the numbers that an index can name, by range. `answered` has
-    the pages by number, and `removed` those that no index lists any more.
+    `export` changes with them. `listed` has the numbers that an index can name, `answered` the pages by
+    number, and `removed` those that no index lists any more.
     """
 
     export: str
@@ -240,7 +238,7 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
 
 
 def _read_pages(source: QuerySource, section: PublishedSection | None) -> PublishedPages:
-    """Return the pages of a published section, which are read once: its file never changes."""
+    """Return the pages of a published section, whose file never changes, so it is read once."""
     if section is None:
         return NO_PAGES
     export = f"{section.folder}/{section.file}"
@@ -269,7 +267,7 @@ def _read_pages(source: QuerySource, section: PublishedSection | None) -> Publis
 
 
 def _keep(kept: dict[Any, Any], name: object, value: object) -> None:
-    """Keep a value in the place of the oldest one, if there are many: clients can choose hosts."""
+    """Keep a value, in the place of the oldest one of many: clients can choose hosts."""
     if len(kept) >= _MAX_KEPT and name not in kept:
         kept.pop(next(iter(kept)), None)
     kept[name] = value

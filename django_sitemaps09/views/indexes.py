@@ -38,16 +38,15 @@ from django_sitemaps09.views.responses import UNAVAILABLE, Sitemaps, Stopwatch
 
 logger = logging.getLogger(__name__)
 
-# Seconds until the number of indexes is forgotten.
-_SECONDS = 30 * 86_400
-# A higher cached number is not from this package: robots.txt has room for no more lines.
-_MAX_COUNT = 10_000
+# Seconds until the number of indexes is forgotten. A higher number is not from this package: robots.txt has
+# room for no more lines.
+_SECONDS, _MAX_COUNT = 30 * 86_400, 10_000
 # Seconds after which the pages of a section without key ranges are cached again, even if they are the same.
 _DAY = 86_400
 # Adjacent pages are merged if the result is at most this full, in percent of a page.
 _MERGED = 85
-# Seconds until the lease for renewing a listing expires, at least; then another request goes on. Seconds
-# between two times that it is renewed, and that the pages found so far are stored.
+# Seconds after which another request goes on with a renewal, at least, and after which the lease is renewed
+# and the pages found so far are stored.
 _LEASE, _STORED_EACH = 5, 1
 # Seconds for which the pages found so far are kept: of the first listing, and of a renewal.
 _FIRST_SECONDS, _UNFINISHED_SECONDS = 86_400, 60
@@ -160,7 +159,7 @@ def _written(entries: Iterable[IndexEntry]) -> bytes:
 def read_count(base: Base, path: str) -> int:
     """Return the cached number of indexes, of which the first one is at a path; 1 if it is not known.
 
-    robots.txt must not depend on any section: crawlers stay away from a site if they cannot read it.
+    robots.txt must not depend on any section: crawlers avoid a site if they cannot read it.
     """
     count = caching.default.get(_count_name(base, path))
     return count if isinstance(count, int) and 1 <= count <= _MAX_COUNT else 1
@@ -245,7 +244,7 @@ def _with_open_end(source: QuerySource, name: str, listing: Listing) -> Listing 
 def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: caching.Lock) -> Listing:
     """Count the pages that are not counted. Go on where a killed request of the same kind has come to.
 
-    The counts of a renewal are soon too old, but those of the first listing are better than none.
+    The counts of a renewal are soon too old; those of the first listing are better than none.
     """
     seconds = _FIRST_SECONDS if kind == "made" else _UNFINISHED_SECONDS
     full, unfinished_name = caching.default.get(f"{name}:full"), f"{name}:{kind}"
@@ -270,7 +269,6 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
 
 
 def _valid_notes(full: object) -> dict[str, int]:
-    """Return the cached notes of how many rows fitted on pages that were too full, by their bounds."""
     notes = full.items() if isinstance(full, dict) else ()
     return {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= protocol.MAX_URLS}
 
@@ -278,7 +276,7 @@ def _valid_notes(full: object) -> dict[str, int]:
 def _begun(source: QuerySource, known: Listing | None) -> Listing:
     """Return a listing whose pages are to be counted: of a new export, or else as they were listed before.
 
-    Another key identity means a new division. All else that has changed shows in the counts.
+    Another key identity means a new division. All other changes show in the counts.
     """
     rows, published = listings.live_rows_on_page(source), exported.published_pages(source)
     columns, identity = source.members.key.stored_names, source.key_identity
@@ -295,8 +293,8 @@ def _begun(source: QuerySource, known: Listing | None) -> Listing:
 class Renewal:
     """Counts the pages of a listing that are not counted, from the first one of them on.
 
-    `full` has the number of rows that fitted on ranges that were too full, by their bounds as text: entries
-    can be longer than those by which pages were measured.
+    `full` has how many rows fitted on ranges that were too full, by their bounds as text: entries can be
+    longer than those by which pages were measured.
     """
 
     def __init__(self, source: QuerySource, listing: Listing, full: Mapping[str, int]) -> None:
@@ -341,13 +339,12 @@ class Renewal:
 
     def _shorter(self, after: Key | None, size: int) -> Key | None:
         """Return the last of the hundred keys before the end of a page that fits in an address, if any."""
-        members = self._source.members
-        first = max(0, size - filenames.NEARBY)
-        keys = members.keys(members.key.parse(after), None, first, min(size, filenames.NEARBY))
+        members, most = self._source.members, filenames.NEARBY
+        keys = members.keys(members.key.parse(after), None, max(0, size - most), min(size, most))
         return next(filter(fits_in_address, map(members.key.text, reversed(keys))), None)
 
     def _append(self, page: ListedPage) -> None:
-        """Add a counted page, or merge it with the one before if both fit on one."""
+        """Add a counted page, merged with the one before if both fit on one."""
         if self._counted:
             last = self._counted[-1]
             both = [each for each in (last, page) if each.rows]

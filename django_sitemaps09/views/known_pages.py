@@ -33,10 +33,9 @@ from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject,
 
 # Seconds for which one request reads a fingerprint, and for which others wait.
 _READ_SECONDS = 10
-_MAX_ENTRIES = 10_000
 # In the memory of each process: thousands of entries would push the listings out of a small shared cache.
 _entries: dict[Hashable, Reading] = {}
-
+_MAX_ENTRIES = 10_000
 # Seconds until a cached page expires. An outdated page is served while one request renders a new one.
 _SECONDS = 86_400
 # A cached ETag becomes a header.
@@ -49,10 +48,7 @@ _live_cache = caching.PausingCache(
 
 
 class Reading(NamedTuple):
-    """What was derived from rows, and when they were read, in seconds since 1970.
-
-    The value is a fingerprint, an ETag, a `KnownRequest`, or `None` for an unknown fingerprint.
-    """
+    """A fingerprint, an ETag or a `KnownRequest`, and when its rows were read, in seconds since 1970."""
 
     read_at: float
     value: Any

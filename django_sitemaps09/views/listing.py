@@ -37,12 +37,10 @@ from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.responses import tenant
 
 _APP = "django_sitemaps09"
-# Seconds until a listing expires in the cache. Each time it is stored, this time begins again.
+# Seconds until a listing expires in the cache after it was stored.
 _SECONDS = 30 * 86_400
-# Maximum size of a listing, in bytes of JSON: an index has at most 50,000 pages.
-_MAX_BYTES = 50_000_000
-# Maximum number of pages of all listings that a process keeps in memory.
-_MAX_KEPT = 500_000
+# Maximum bytes of JSON of a listing, of at most 50,000 pages, and number of pages that a process keeps.
+_MAX_BYTES, _MAX_KEPT = 50_000_000, 500_000
 # The W3C format. A cached lastmod becomes markup.
 _LASTMOD = re.compile(r"[0-9]{4}[0-9TZ:.+-]{0,36}")
 # Databases do not accept a NUL or half of a surrogate pair in a query.
@@ -68,10 +66,9 @@ class ListedPage(NamedTuple):
 class Listing(NamedTuple):
     """The pages of a section in key order. Each begins after the one before; the last has no end.
 
-    `columns` are the table and the name of each key column, and `identity` is the key identity. Both are
-    empty for a section without key ranges, whose pages have numbers. A new page gets `rows` rows. `export`
-    names the export whose pages the listing began with. All pages have been counted since `looked_at`, in
-    seconds since 1970.
+    `columns` are the table and the name of each key column. They and the key `identity` are empty for a
+    section without key ranges, whose pages have numbers. A new page gets `rows` rows. `export` is what the
+    listing began with. All pages have been counted since `looked_at`, in seconds since 1970.
     """
 
     suffix: filenames.Suffix
@@ -83,7 +80,6 @@ class Listing(NamedTuple):
     pages: tuple[ListedPage, ...] = ()
 
     def ranges(self) -> Iterator[Page]:
-        """Yield each page as a range."""
         after = None
         for number, page in enumerate(self.pages, 1):
             yield Page(0 if self.columns else number, after, page.until)
@@ -127,11 +123,10 @@ class _Kept(NamedTuple):
 
 
 def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> Listing | None:
-    """Return the cached listing, or `None` if there is none.
+    """Return the cached listing, if there is one; with `key`, only one of these key columns.
 
-    While the cache fails, and with `or_last`, return the last one that this process knows. With `key`,
-    return only a listing of these key columns. Parsing thousands of pages takes as long as a short page, so
-    each process does it once.
+    While the cache fails, and with `or_last`, it is the last one that this process knows. Parsing thousands
+    of pages takes as long as a short page, so each process does it once.
     """
     full_name, cached = tenant() + name, caching.get_bytes(caching.default, name)
     kept = _kept.get(full_name)
@@ -149,7 +144,6 @@ def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> 
 
 
 def store(name: str, listing: Listing, seconds: float = _SECONDS) -> None:
-    """Cache a listing, and keep it in the memory of this process."""
     content = compress(json.dumps(listing).encode(), conf.gzip_level)
     _keep(tenant() + name, _Kept(content, listing, is_valid=True))
     caching.set_bytes(caching.default, name, content, seconds)
@@ -179,7 +173,7 @@ def _are_keys(bounds: Iterable[Key | None], key: KeyColumns) -> bool:
 
 
 def _parsed(content: bytes) -> Listing | None:
-    """Parse a cached listing. Return `None` if it is invalid, or too large."""
+    """Parse a cached listing. Return `None` if it is invalid or too large."""
     try:
         values = json.loads(decompress_whole(content, _MAX_BYTES) or b"")
         suffix, columns, identity, rows, export, looked_at, pages = values
@@ -212,7 +206,7 @@ def _page(until: Any, rows: Any, newest: Any, most: Any) -> ListedPage:
 def find_numbered(source: Source, number: int) -> Page | None:
     """Return the page with a number, or `None`. Raise `BusyError` while an export cannot be read.
 
-    With key ranges, numbers are those of the export. Without an export, number 1 has all rows.
+    With key ranges, numbers are those of an export. Without one, number 1 has all rows.
     """
     if not has_key_ranges(source):
         return next((page for page in pages_by_position(source) if page.number == number), None)

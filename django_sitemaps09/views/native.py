@@ -33,7 +33,7 @@ def sitemap_index(
     remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     name = INDEX if number is None else filenames.index_name(int(number), cascade=True)
-    return _exported(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
+    return exported.respond(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
 
 
 @native
@@ -103,7 +103,6 @@ def rules_problem(rules: object) -> str | None:
     return f"The argument `rules` of the view robots_txt must be a string, not {typed_repr(rules)}."
 
 
-#: What to do if the rules are not a string.
 RULES_HINT = "Pass the lines as one string, such as 'User-agent: *\\nDisallow: /private/'."
 
 
@@ -111,35 +110,30 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
     """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
     if conf.cascade:
         return ()
-    exported_names = exported.index_names(request, base, path, sitemaps)
-    if exported_names:
-        return sorted({filenames.index_number(name) or 1 for name in exported_names} - {1})
+    if names := exported.index_names(request, base, path, sitemaps):
+        return sorted({filenames.index_number(name) or 1 for name in names} - {1})
     return range(2, indexes.read_count(base, path) + 1)
 
 
 @native
 def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
-    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
-    if response := _exported(request, STYLESHEET, sitemaps):
+    """Return the stylesheet, even if `STYLESHEET` is off: cached documents may refer to it."""
+    if response := exported.respond(request, STYLESHEET, sitemaps):
         return response
     content = protocol.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return responses.conditional(request, response, responses.content_etag(content))
 
 
-def _exported(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase | None:
-    return exported.respond(request, name, sitemaps) if conf.serve_exported else None
-
-
 def _page_response(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
     page = Page(int(number), None, None)
-    response = _exported(request, page_name(section, page.number, suffix), sitemaps)
+    response = exported.respond(request, page_name(section, page.number, suffix), sitemaps)
     return response or page_responses.respond(request, section, page, suffix, sitemaps)
 
 
-#: The name of the path converter that matches configured keys.
+#: The name of the path converter.
 CONVERTER = "sitemaps09_indexnow_key"
 
 
@@ -164,10 +158,7 @@ register_converter(KeyConverter, CONVERTER)
 
 @native
 def indexnow_key(request: HttpRequest, key: str, sitemaps: Sitemaps = None) -> HttpResponse:
-    """Return the key file of IndexNow, which proves that a submission is from the site.
-
-    The key must be that of the host. Otherwise, respond with 404.
-    """
+    """Return the key file of IndexNow, which proves that a submission is from the host of the key."""
     host = request.get_host().lower()
     if key not in map(conf.indexnow_key_for, (host, host.partition(":")[0])):
         raise Http404("This is not the key of this host.")

@@ -28,7 +28,6 @@ from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)
-# One logger for all steps, whichever module takes them.
 _steps = logging.getLogger("django_sitemaps09.views")
 
 #: The sections that a URLconf passes to a view, by name. `None`: the sections of the project.
@@ -95,8 +94,7 @@ def public(view: ViewT) -> ViewT:
     return login_not_required(x_robots_tag(view))
 
 
-#: Errors that are answered with 503, since the same request can soon succeed: also if a column is missing,
-#: until `migrate` has run.
+#: Errors that are answered with 503, since the same request can soon succeed: also until `migrate` has run.
 UNAVAILABLE = (BusyError, DatabaseError, InterfaceError)
 # Seconds after which a client may repeat a request.
 _RETRY_SECONDS = 30
@@ -139,7 +137,7 @@ def savepoints() -> Iterator[None]:
 
 
 def tenant() -> str:
-    """Return what the default cache adds to the names of values: its `KEY_FUNCTION` can add the tenant."""
+    """Return what the default cache adds to keys: its `KEY_FUNCTION` can add the tenant."""
     try:
         return str(cache.make_key(""))
     except Exception:  # noqa: BLE001 for example, the default cache cannot be created
@@ -169,6 +167,5 @@ def conditional(request: HttpRequest, response: HttpResponseBase, etag: str | No
 
 
 def set_cache_control(response: HttpResponseBase) -> None:
-    """Let caches keep a response for as long as `CACHE_CONTROL` allows."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
