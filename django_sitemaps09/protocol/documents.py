@@ -1,7 +1,4 @@
-"""Write documents: pages until the batches end or a limit is reached, and indexes.
-
-They begin with the XML declaration and, if browsers are to show them, an instruction with the stylesheet.
-"""
+"""Write documents: pages until the batches end or a limit is reached, and indexes."""
 
 from __future__ import annotations
 
@@ -182,7 +179,7 @@ def _pieces(parts: Parts, count: int) -> list[str]:
 
 
 def escape(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
-    """Escape a column for XML. For nearly all columns, one check of the joined strings is enough."""
+    """Escape a column for XML. Mostly, one check of the joined strings is enough."""
     if isinstance(column, SafeColumn):
         return column
     content = "".join(column)
@@ -191,9 +188,8 @@ def escape(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
     if NOT_XML.search(content):
         index = next(i for i, text in enumerate(column) if NOT_XML.search(text))
         [subject] = [f"Item {key_excerpt(key)}:" for key in islice(keys, index, index + 1)] or ["The value"]
-        raise TextError(
-            f"{subject} {short_repr(column[index])} contains a character that is not allowed in XML."
-        )
+        value = short_repr(column[index])
+        raise TextError(f"{subject} {value} contains a character that is not allowed in XML.")
     if not _SPECIAL.search(content):
         return column
     return [_SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) for text in column]
@@ -238,9 +234,8 @@ def read_index(content: bytes) -> list[IndexEntry]:
     except ElementTree.ParseError as error:
         raise ValueError(str(error)) from error
     if root.tag != f"{_SPACE}sitemapindex":
-        raise ValueError(
-            f"its root element is {root.tag!r:.80}, not sitemapindex in the namespace {SITEMAP_NAMESPACE}"
-        )
+        expected = f"sitemapindex in the namespace {SITEMAP_NAMESPACE}"
+        raise ValueError(f"its root element is {root.tag!r:.80}, not {expected}")
     return [
         IndexEntry(entry.findtext(f"{_SPACE}loc", "").strip(), entry.findtext(f"{_SPACE}lastmod"))
         for entry in root.iter(f"{_SPACE}sitemap")

@@ -38,7 +38,7 @@ LIVE_RANGE = (
     rf"\.(?P<signature>[A-Za-z0-9_-]{{{SIGNATURE}}})"
 )
 _BOUNDS = re.compile(rf"(?:\.after\.({_BOUND}))?(?:\.to\.({_BOUND}))?")
-# Maximum number of characters of a bound.
+# Maximum number of characters of a bound: two fit into a URL of 2,048 characters.
 _MOST = 200
 #: Number of keys before the end of a live page of which one becomes its end, if that key is too long.
 NEARBY = 100
@@ -60,8 +60,6 @@ _TYPES = {
 
 
 class PageName(NamedTuple):
-    """The parts of the file name of a page."""
-
     section: str
     number: int
     suffix: Suffix
@@ -89,15 +87,13 @@ def parse_bounds(text: str) -> tuple[Key | None, Key | None] | None:
 
 
 def fits_in_address(key: Key) -> bool:
-    """Return whether a key is short enough for a bound: two of them fit into a URL of 2,048 characters."""
     return len(_key_text(key)) <= _MOST
 
 
 def page_label(page: Page) -> str:
     """Return what log lines call a page: its number, or its range without control characters."""
-    return str(
-        page.number or bounds_text(page.after, page.until).replace(".", " ").strip() or "with all keys"
-    )
+    bounds = bounds_text(page.after, page.until).replace(".", " ").strip()
+    return str(page.number or bounds or "with all keys")
 
 
 def _key_text(key: Key) -> str:
@@ -134,7 +130,7 @@ def index_name(number: int, *, cascade: bool = False) -> str:
 
 
 def is_cascade(indexes: Container[str]) -> bool:
-    """Return whether `sitemap.xml` is an index of the other indexes."""
+    """Return whether `sitemap.xml` is an index of the others."""
     return index_name(1, cascade=True) in indexes
 
 

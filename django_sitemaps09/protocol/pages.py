@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from django_sitemaps09.protocol.entries import Limits
@@ -21,7 +21,7 @@ Size: TypeAlias = "tuple[int, int]"
 Key: TypeAlias = "tuple[str, ...]"
 #: The modulus for sums of 64-bit hashes. Modular sums can be subtracted without loss.
 HASHES = 1 << 64
-#: More rows than any page has: the limit of a count that is not limited.
+#: The limit of a count that is not limited.
 MANY = 1 << 62
 
 
@@ -37,7 +37,7 @@ class Page(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Number of rows that a page had when it was last counted, and their newest lastmod."""
+    """Number of rows that a page had, and their newest lastmod."""
 
     rows: int
     newest: str | None
@@ -79,15 +79,16 @@ class Counted(Keyed, Protocol):
 
 
 class Rendered(Protocol):
-    """Protocol for the result of rendering one page."""
+    """Protocol for the result of rendering one page.
+
+    `cut` is the last key that fits, if the page exceeds its limits. An empty page has no entries.
+    """
 
     @property
-    def cut(self) -> Key | None:
-        """Return the last key that fits if the page exceeds its limits, else `None`."""
+    def cut(self) -> Key | None: ...
 
     @property
-    def is_empty(self) -> bool:
-        """Return whether the page has no entries, so that it is not published."""
+    def is_empty(self) -> bool: ...
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
@@ -113,15 +114,10 @@ def each_page(
         after = until
 
 
-def split(page: Page, key: Key, number: int) -> tuple[Page, Page]:
-    """Split a page after `key`. The second part gets `number`."""
-    return Page(page.number, page.after, key), Page(number, key, page.until)
-
-
 def even_bounds(rows: Counted, page: Page, cut: Key) -> list[Key]:
     """Return the keys that divide a page evenly into parts of at most as many rows as it has up to `cut`.
 
-    Return only `cut` if that is not possible, because rows are being deleted.
+    Return only `cut` if rows are being deleted.
     """
     most, total = (rows.count(page.after, until, MANY) for until in (cut, page.until))
     parts = max(2, -(-total // max(most, 1)))
@@ -138,12 +134,12 @@ def even_bounds(rows: Counted, page: Page, cut: Key) -> list[Key]:
 
 
 def fill(limit: int) -> int:
-    """Return 95% of a limit. New pages are filled up to this, to leave room for rows added later."""
+    """Return 95% of a limit: new pages have room for rows that are added later."""
     return limit - limit // 20
 
 
 def fullest(rows: int) -> int:
-    """Return what a page can have that `fill()` has filled with a number of rows."""
+    """Return the limit of which `fill()` returns a number of rows."""
     return rows * 20 // 19
 
 
@@ -246,11 +242,10 @@ def _divide(page: Page, rendered: RenderedT, bounds: Sequence[Key], number: int)
     """Return the parts of a page that is too full, and whether the first one is rendered already."""
     if rendered.cut is None or rendered.cut == page.after:
         raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
-    numbers = count(number)
-    parts = [page._replace(number=next(numbers)) if bounds and page.until is not None else page]
-    for bound in bounds or [rendered.cut]:
-        parts[-1:] = split(parts[-1], bound, next(numbers))
-    return parts, not bounds
+    starts = [page.after, *(bounds or [rendered.cut])]
+    numbers = chain(() if bounds and page.until is not None else [page.number], count(number))
+    parts = map(Page, numbers, starts, [*starts[1:], page.until])
+    return list(parts), not bounds
 
 
 def _same(rendered: RenderedT) -> RenderedT:

@@ -147,10 +147,8 @@ def _check_encoding(content: bytes) -> None:
     except UnicodeDecodeError as error:
         position = error.start
     if position >= 0:
-        raise RobotsError(
-            f"robots.txt is not valid UTF-8: byte {content[position]:#04x} on line "
-            f"{_line_number(content, position)}. Save it as UTF-8."
-        )
+        place = f"byte {content[position]:#04x} on line {_line_number(content, position)}"
+        raise RobotsError(f"robots.txt is not valid UTF-8: {place}. Save it as UTF-8.")
 
 
 def _line_number(content: bytes, position: int) -> int:
@@ -181,7 +179,7 @@ def _fields(content: bytes) -> Iterator[_Field]:
 
 
 def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:
-    """Yield a warning if many clients cannot read any of the lines with `url` outside the block."""
+    """Yield a warning if many clients cannot read any of the lines with `url`."""
     fields = [field for field in sitemaps if _normalized(field.value) == _normalized(url)]
     if fields and not any(_READABLE.fullmatch(field.text) for field in fields):
         yield (

@@ -32,13 +32,13 @@ from django_sitemaps09.protocol.values import w3c
 
 # Maximum length of a line in bytes. The rest of a longer line is skipped.
 _MAX_LINE = 1_000_000
-_ENTRY, _END = b"<url><loc>", b"</url>"
+_ENTRY = b"<url><loc>"
 _STARTS = (_ENTRY, b"http")
 #: Limits of one extension's XML for one item: characters, elements plus attributes, and levels of elements.
 #: Parsing this takes about a millisecond.
 MAX_CHARACTERS, MAX_NODES, MAX_LEVELS = 16_384, 400, 50
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
-# The whitespace characters of XML. Python has more such characters.
+# Python has more whitespace characters than XML.
 _SPACE = " \t\r\n"
 
 
@@ -132,15 +132,13 @@ def _other_elements(batch: Batch, base: str) -> list[Sequence[str]]:
 def _links(batch: Batch, base: str, escaped_base: str) -> list[Sequence[str]]:
     """Return columns with the `xhtml:link` elements of each item: the same for all its languages."""
     keys = batch.keys
-    columns: list[Sequence[str]] = []
     parts: list[str | Sequence[str]] = []
     for localization in batch.localizations:
         if localization.language:
             [language] = escape([localization.language], keys)
             link_parts = [_LINK.format(language), *_location_parts(localization, escaped_base, keys), '"/>']
             parts += _blank_missing(localization, link_parts, len(keys))
-    if parts:
-        columns.append(items(_merge_literals(parts), len(keys)))
+    columns: list[Sequence[str]] = [items(_merge_literals(parts), len(keys))] if parts else []
     if batch.alternates is not None:
         columns.append(list(map(_alternates, batch.alternates, repeat(base), keys)))
     return columns
@@ -227,8 +225,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
         if isinstance(content, (Restriction, Platform)):
             # The words are already checked and need no escaping.
             attributes[name] = f' relationship="{content.relationship}"'
-            words = content.countries if isinstance(content, Restriction) else content.platforms
-            content = " ".join(words)
+            content = " ".join(content.countries if isinstance(content, Restriction) else content.platforms)
         names.append(name)
         texts.append(join(base, content) if field.metadata["is_location"] else _text(content))
     # Escaping all strings together is faster than one by one.
@@ -349,6 +346,6 @@ def find_line(file: BinaryIO, most: int, location: str) -> str | None:
     [escaped] = escape([location], ())
     start, text = _ENTRY + f"{escaped}</loc>".encode(), location.encode()
     for line in entry_lines(file, most):
-        if line == text or (line.startswith(start) and line.endswith(_END)):
+        if line == text or (line.startswith(start) and line.endswith(b"</url>")):
             return line.decode(errors="replace")
     return None

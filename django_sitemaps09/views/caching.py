@@ -54,7 +54,6 @@ class PausingCache:
         return cast("dict[str, Any]", self._call("get_many", names))
 
     def add(self, name: str, value: object, seconds: float) -> bool:
-        """Cache a value unless there is one with this name. Return whether it was cached."""
         return bool(self._call("add", name, value, seconds))
 
     def set(self, name: str, value: object, seconds: float) -> None:
@@ -96,7 +95,7 @@ def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
 
 
 def set_bytes(cache: PausingCache, name: str, content: bytes, seconds: float, *facts: object) -> None:
-    """Cache bytes and facts about them. The keys of further parts contain a digest of all the bytes."""
+    """Cache bytes and facts about them. The keys of further parts have a digest of the bytes."""
     digest = _digest(content)
     for start in range(_PART, len(content), _PART):
         cache.set(f"{name}:{digest}:{start}", content[start : start + _PART], seconds)

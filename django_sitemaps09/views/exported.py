@@ -140,14 +140,12 @@ def _file_url(
         _log_unreadable("url", ExportError(f"{label}: the manifest has a URL on another host"))
         return None
     url = f"{files_url}{name}"
-    is_served = _is_elsewhere(request, base, url) or unquote(urlsplit(url).path) == path
-    return url if is_served else None
+    return url if _is_elsewhere(request, base, url) or unquote(urlsplit(url).path) == path else None
 
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
-    """Return whether a file is on another host. The scheme is ignored: a proxy can change it."""
-    own_hosts = {plain_host(host) for host in (base.domain, request.get_host())}
-    return plain_host(protocol.origin(url).domain) not in own_hosts
+    """Return whether a file is on another host. A proxy can change the scheme."""
+    return plain_host(protocol.origin(url).domain) not in map(plain_host, (base.domain, request.get_host()))
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
@@ -205,20 +203,18 @@ NO_PAGES = PublishedPages("", (), {}, {}, {})
 
 
 def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPages | None:
-    """Return the published pages of a section, at most ten seconds old; `None` if they cannot be read.
+    """Return the published pages of a section, at most ten seconds old; `None` if they were never readable.
 
-    Pages that were read before are still known. With `again`, they are at most a second old, and
-    `BusyError` is raised while they cannot be read.
+    With `again`, they are at most a second old, and `BusyError` is raised while they cannot be read.
     """
     if not conf.has_target:
         return NO_PAGES
     section, base = source.section, source.declared.base
     name = digest_of((section, base.domain, source.members.key.stored_names))
     is_just_read, has_failed = f"{name}:read", _exports.get(name)
+    is_too_old = again and _exports.get(is_just_read) is None
     # After a failure, a storage that does not respond must not slow down every request.
-    if (again and _exports.get(is_just_read) is None) or (name not in _sections and not has_failed):
-        has_failed = None
-    if has_failed is None:
+    if has_failed is None or is_too_old or (name not in _sections and not has_failed):
         try:
             _keep(_sections, name, published.find_section(section, base))
             _read_pages(source, _sections[name])
