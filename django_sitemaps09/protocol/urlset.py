@@ -199,8 +199,9 @@ def video_elements(videos: Sequence[Video], base: str, key: Hashable) -> str:
 
 def news_element(news: News, key: Hashable) -> str:
     """Return the element of an entry. The language must be valid, and the datetime aware."""
-    published = w3c(news.publication_date, timezone.utc)
-    name, language, title = escape([news.publication_name, news.language, news.title], repeat(key))
+    date_text = w3c(news.publication_date, timezone.utc)
+    texts = escape([news.publication_name, news.language, date_text, news.title], repeat(key))
+    name, language, published, title = texts
     return (
         f"<news:news><news:publication><news:name>{name}</news:name>"
         f"<news:language>{language}</news:language></news:publication>"

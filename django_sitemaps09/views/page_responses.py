@@ -37,8 +37,10 @@ logger = logging.getLogger(__name__)
 
 # Not "gzip;q=0", which means that the client does not accept gzip (RFC 9110, section 12.4.2).
 _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))", re.ASCII | re.IGNORECASE)
-# Header fields that an ETag is compared with (RFC 9110, section 13.1).
+# Header fields that an ETag is compared with, and all that can lead to an answer without content (RFC 9110,
+# section 13.1).
 _CONDITIONS = frozenset({"If-Match", "If-None-Match"})
+_PRECONDITIONS = _CONDITIONS | {"If-Unmodified-Since"}
 # Maximum number of ranges that are noted as too full, and seconds for which they are.
 _MAX_FULL, _FULL_SECONDS = 100, 86_400
 # A response, and what its ETag is derived from.
@@ -124,13 +126,14 @@ class PageRequest(NamedTuple):
         return listings.find_numbered(source, self.page.number)
 
     def _empty_answer(self, etag: str | None) -> _Answer | None:
+        is_head = self.request.method == "HEAD"
+        if etag is None or (not is_head and _PRECONDITIONS.isdisjoint(self.request.headers)):
+            return None
         response = self._response()
         answer = responses.conditional(self.request, response, etag)
         if answer is not response:
             return answer, "fingerprint"
-        if self.request.method == "HEAD" and etag is not None:
-            return responses.HeadResponse(headers=response.headers), "fingerprint"
-        return None
+        return (responses.HeadResponse(headers=response.headers), "fingerprint") if is_head else None
 
     def _render(self, source: Source, page: Page, memo: PageMemo | None, started: float) -> LivePage:
         """Return a page within the limits of the protocol, whatever `limit` says.

@@ -31,8 +31,8 @@ from tests.support.internals import (
     Listing,
     LocalStore,
     SectionStatus,
+    indexes,
     manifest,
-    renewal,
     sections,
     write_journal,
 )
@@ -86,7 +86,7 @@ def rows(output):
 @pytest.mark.usefixtures("articles", "file_cache")
 def test_a_cached_listing_is_described_and_not_renewed(monkeypatch, django_assert_num_queries):
     an_hour_ago = SecondsClock(time.time() - 3_600)
-    monkeypatch.setattr(renewal, "time", an_hour_ago)
+    monkeypatch.setattr(indexes, "time", an_hour_ago)
     with django_assert_num_queries(0):
         assert section()["live"] is None
     pages = Client().get("/sitemap.xml").content.count(b"<sitemap>")
