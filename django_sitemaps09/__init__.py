@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django_sitemaps09.declare import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
-from django_sitemaps09.declare.location_templates import PathTemplate
+from django_sitemaps09.declare.expressions import PathTemplate
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.declare.sections import register
 from django_sitemaps09.protocol import Alternate, Extension, Image, News, Platform, Restriction, Video

@@ -10,10 +10,11 @@ from __future__ import annotations
 from django_sitemaps09.declare.base import (
     CONTRIB_INTERNALS as CONTRIB_INTERNALS,
     Sitemap as Sitemap,
+    checked_items as checked_items,
     is_contribs as is_contribs,
     is_original as is_original,
+    read_items as read_items,
 )
-from django_sitemaps09.declare.items import checked_items as checked_items, read_items as read_items
 from django_sitemaps09.declare.models import (
     GenericSitemap as GenericSitemap,
     ModelSitemap as ModelSitemap,

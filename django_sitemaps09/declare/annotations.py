@@ -14,6 +14,7 @@ from django.utils.hashable import make_hashable
 
 from django_sitemaps09.declare.expressions import (
     LastmodExpression,
+    LocationTemplate,
     UniqueExpression,
     alias,
     declared_expressions,
@@ -21,7 +22,6 @@ from django_sitemaps09.declare.expressions import (
     is_missing,
     location_in,
 )
-from django_sitemaps09.declare.location_templates import LocationTemplate
 from django_sitemaps09.orm import internals
 from django_sitemaps09.orm.facts import (
     divides_groups,

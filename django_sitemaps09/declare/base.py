@@ -21,12 +21,23 @@ from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
 from django_sitemaps09.declare.annotations import annotate, declared_value, load_columns, localized_location
-from django_sitemaps09.declare.calls import FAILED, Items, log_skips, skip_error
-from django_sitemaps09.declare.contrib_entries import add_hook_results, filter_on_host, hosts_of
-from django_sitemaps09.declare.expressions import FIELDS, Newest, alias, declared_expressions, location_in
-from django_sitemaps09.declare.hook_values import lastmod_text
-from django_sitemaps09.declare.items import TranslatedItems, in_item_language, read_items
-from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_skips, skip_error
+from django_sitemaps09.declare.contrib_pages import (
+    TranslatedItems,
+    add_hook_results,
+    filter_on_host,
+    hosts_of,
+    in_item_language,
+)
+from django_sitemaps09.declare.expressions import (
+    FIELDS,
+    LocationTemplate,
+    Newest,
+    alias,
+    declared_expressions,
+    is_expression,
+    location_in,
+)
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.reading import (
     AT_A_TIME,
@@ -342,6 +353,40 @@ class _Paginator(Paginator):  # type: ignore[type-arg]
     @cached_property
     def count(self) -> int:
         return count_rows(self.counted_items)
+
+
+def read_items(sitemap: Any) -> Any:
+    """Return the items of a sitemap. Raise `ImproperlyConfigured` if they are not iterable."""
+    if not callable(sitemap.items):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.items must be a method, not {typed_repr(sitemap.items)}. Define "
+            "`def items(self)`, which returns a queryset or a list."
+        )
+    return checked_items(sitemap, "items", sitemap.items())
+
+
+def checked_items(sitemap: object, method: str, items: Any) -> Any:
+    """Return what a method of a sitemap returned. Raise `ImproperlyConfigured` if it is not iterable."""
+    # iter() would evaluate a queryset.
+    if hasattr(type(items), "__iter__") or hasattr(type(items), "__getitem__"):
+        return items
+    name = f"{type(sitemap).__qualname__}.{method}()"
+    if items is None:
+        raise ImproperlyConfigured(f"{name} returned None. Add `return` before its queryset or list.")
+    raise ImproperlyConfigured(f"{name} {queryset_problem(items, 'return')}")
+
+
+def queryset_problem(value: object, verb: str = "be") -> str:
+    """Return an error message without its subject for a value that is not a queryset."""
+    model = value if isinstance(value, type) and issubclass(value, Model) else getattr(value, "model", None)
+    example = f"`{getattr(model, '__name__', 'Article')}.objects.all()`"
+    if isinstance(value, (FunctionType, MethodType)):
+        return (
+            f"must {verb} a queryset, not a function. Call the function, as in {example}, or override "
+            "`get_queryset()`."
+        )
+    kind = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
+    return f"must {verb} a queryset, such as {example}, not {kind}."
 
 
 #: Internals of Django's `Sitemap`. A sitemap that overrides any of these is opaque.

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
-from django.core.exceptions import ImproperlyConfigured
-from django.db.models import DateField, DateTimeField, QuerySet
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.db.models import DateField, DateTimeField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -17,8 +17,7 @@ from django.utils import timezone
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
-from django_sitemaps09.declare.base import ModelT, Sitemap
-from django_sitemaps09.declare.items import checked_items, field_problem, queryset_problem
+from django_sitemaps09.declare.base import ModelT, Sitemap, checked_items, queryset_problem
 from django_sitemaps09.orm.facts import facts, identifying_columns, key_names
 from django_sitemaps09.protocol import News, typed_repr
 
@@ -104,6 +103,21 @@ def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> An
             "support. Use a plain queryset."
         )
     return rows.filter(**conditions)
+
+
+def field_problem(
+    name: object, model: type[Model] | None, kinds: tuple[type, ...], description: str
+) -> str | None:
+    """Return why a name does not refer to a field of these types, or `None`."""
+    if not isinstance(name, str) or not name:
+        return "this is not the name of a field"
+    if model is None:
+        return None
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return f"{model._meta.label} has no such field"
+    return None if isinstance(field, kinds) else f"{model._meta.label}.{name} is not {description}"
 
 
 class NewsSitemap(ModelSitemap[ModelT]):

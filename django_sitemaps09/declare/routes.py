@@ -36,7 +36,7 @@ from django.utils.translation import get_language, get_language_from_path, overr
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare.location_templates import (
+from django_sitemaps09.declare.expressions import (
     SLUG_CHARACTERS,
     LocationTemplate,
     is_expression,

@@ -21,8 +21,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare.declared import read
 from django_sitemaps09.declare.models import ModelSitemap
+from django_sitemaps09.declare.sitemap_attributes import read
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.protocol.filenames import NAME

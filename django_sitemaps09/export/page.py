@@ -24,7 +24,7 @@ from django.db import InterfaceError, OperationalError
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare import sections
-from django_sitemaps09.declare.profiling import Costs, record_costs
+from django_sitemaps09.declare.calls import Costs, record_costs
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import Base, ItemError, reason_of

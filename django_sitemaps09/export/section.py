@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.declare.calls import MAX_LOGGED, log_skipped
-from django_sitemaps09.declare.profiling import Costs, record_costs, step
+from django_sitemaps09.declare.calls import MAX_LOGGED, Costs, log_skipped, record_costs, step
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task

@@ -26,7 +26,7 @@ except ImportError:
 logger = logging.getLogger(__name__)
 
 # Loggers whose warnings are only about skipped items.
-_ITEM_LOGGERS = ("django_sitemaps09.export.section", "django_sitemaps09.declare.items")
+_ITEM_LOGGERS = ("django_sitemaps09.export.section", "django_sitemaps09.declare.contrib_pages")
 _OF_KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages{postfix} [{elapsed}<{remaining}]"
 _OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 

@@ -16,8 +16,8 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.declare import ModelSitemap, NewsSitemap, read_items
 from django_sitemaps09.declare.annotations import add_columns, annotated, covers_joins
-from django_sitemaps09.declare.declared import Declared, is_compiled, read
 from django_sitemaps09.declare.sections import Section, bind
+from django_sitemaps09.declare.sitemap_attributes import Declared, is_compiled, read
 from django_sitemaps09.orm.facts import facts, is_window_function
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database

@@ -12,20 +12,21 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import extensions, hook_values as values
-from django_sitemaps09.declare.calls import FAILED, Items
-from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare import calls, extensions
+from django_sitemaps09.declare.calls import FAILED, Items, Step
 from django_sitemaps09.declare.expressions import (
     FIELDS,
     ITEM_LANGUAGE,
+    CompiledTemplate,
     Field,
+    LocationTemplate,
     alias,
+    is_expression,
     is_missing,
     location_in,
 )
 from django_sitemaps09.declare.extensions import hreflang, spelling
-from django_sitemaps09.declare.location_templates import CompiledTemplate, LocationTemplate, is_expression
-from django_sitemaps09.declare.profiling import Step
+from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol import MAX_LOCATION, Batch, Column, ItemError, Localization, TemplateColumn
 
 #: Alias of a declared lastmod.
@@ -233,9 +234,9 @@ class _Conversion:
         if isinstance(hook, LocationTemplate):
             return self._template_locations(hook.compiled(), columns, items)
         if is_expression(hook):
-            return values.locations(columns[0], self.declared.hosts, items)
-        urls = values.rooted(self._values("location", rows), self.homes, code or "", items)
-        return values.locations(urls, self.declared.hosts, items)
+            return calls.locations(columns[0], self.declared.hosts, items)
+        urls = calls.rooted(self._values("location", rows), self.homes, code or "", items)
+        return calls.locations(urls, self.declared.hosts, items)
 
     def _template_locations(
         self, template: CompiledTemplate, columns: Sequence[Sequence[Any]], items: Items
@@ -248,14 +249,14 @@ class _Conversion:
             return urls
         url = partial(_short_url, template) if has_long_text else template.url
         arguments = zip(*columns, strict=True) if columns else [()] * len(items.keys)
-        return values.locations(items.each(url, arguments, "location"), hosts, items)
+        return calls.locations(items.each(url, arguments, "location"), hosts, items)
 
     def _texts(self, name: Field, rows: Rows) -> Column:
         if name == "lastmod" and rows.lastmods is not None:
             return rows.lastmods
         if name in self.declared.constants:
             return self.declared.constants[name]
-        return values.texts(self._values(name, rows), name, self._items(rows))
+        return calls.texts(self._values(name, rows), name, self._items(rows))
 
     def _values(self, name: Field, rows: Rows) -> Sequence[Any]:
         hook = self.declared.hooks[name]

@@ -24,9 +24,9 @@ from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.declare.declared import Declared
-from django_sitemaps09.declare.location_templates import LocationTemplate, is_expression
+from django_sitemaps09.declare.expressions import LocationTemplate, is_expression
 from django_sitemaps09.declare.routes import CompiledRoute
+from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.orm.internals import compile_query
 
 # A time this close to now, such as midnight today, was computed when the query was built.

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.declare import checked_items, extensions, hook_values as values, hosts, is_contribs
-from django_sitemaps09.declare.calls import FAILED, Items, collect_skips
-from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare import calls, checked_items, contrib_pages, extensions, hosts, is_contribs
+from django_sitemaps09.declare.calls import FAILED, Items, collect_skips, note_ignored_keys, step
 from django_sitemaps09.declare.expressions import EXTENDING
 from django_sitemaps09.declare.extensions import HookResults
 from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
-from django_sitemaps09.declare.profiling import note_ignored_keys, step
+from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Alternate, Base, Batch, ItemError, Localization, News, excerpt
 from django_sitemaps09.protocol.pages import Key, Page
@@ -31,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 # Keys that hooks of this package add. A project can use the same keys for other values.
 _HOOKED = frozenset({*EXTENDING, "extensions"})
-# Keys that the writer writes, and `item` of `django.contrib.sitemaps`.
-_KEYS = frozenset({"item", "location", "alternates", *values.CONVERTERS})
+# Keys that are written, and `item` of `django.contrib.sitemaps`.
+_KEYS = frozenset({"item", "location", "alternates", *calls.CONVERTERS})
 #: All keys of entry dicts that are read.
 ENTRY_KEYS = _KEYS | _HOOKED
 # The maximum number of characters of a key in a warning.
@@ -191,18 +190,18 @@ def _checked_batch(
     def location(value: Any) -> str:
         text, url = str(value or ""), allowed_hosts.uri(meant(value))
         if text in (base, *own_bases):
-            values.check_home(homes, text)
+            calls.check_home(homes, text)
         # A location such as `.evil.com/` would extend the name of the host, and `//evil.com/` names one.
         is_joined = text.startswith(base) or url.startswith(own_bases)
         return allowed_hosts.check_host(url) if declared.hosts.others or is_joined else url
 
     def alternate(link: Any) -> Alternate:
-        language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
+        language, target = (contrib_pages.entry_value(link[key]) for key in ("lang_code", "location"))
         return extensions.alternate((language, meant(target)), allowed_hosts)
 
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
-    converters = {**values.CONVERTERS, "location": location}
+    converters = {**calls.CONVERTERS, "location": location}
     batch = url_batch(urls, Items(places, []), converters, alternate, allowed_hosts)
     return replace(batch, keys=[cast("_Place", place)[:2] for place in batch.keys])
 
@@ -227,16 +226,16 @@ def url_batch(
         return items.each(methodcaller("get", name), urls, name)
 
     keyed = items.each(itemgetter("location"), urls, "location")
-    written = values.entry_values(keyed, "location", items, failed=FAILED)
+    written = contrib_pages.entry_values(keyed, "location", items, failed=FAILED)
     locations = items._replace(raises_errors=False).each(converters["location"], written, "location")
     positions = [i for i, location in enumerate(locations) if location is not FAILED]
     urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
     items = items._replace(keys=[items.keys[i] for i in positions])
     reporting = items._replace(raises_errors=False)
     texts = {}
-    for name in values.CONVERTERS:
-        written = values.entry_values(column(name), name, items)
-        texts[name] = values.texts(written, name, reporting, converters[name])
+    for name in calls.CONVERTERS:
+        written = contrib_pages.entry_values(column(name), name, items)
+        texts[name] = calls.texts(written, name, reporting, converters[name])
     link_lists = items.each(_links, column("alternates"), "alternates", failed=())
     alternates = [
         items.each_of(i, alternate, link_list, "alternates") if link_list else ()
@@ -263,7 +262,7 @@ def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
 
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:
-    """Return the keys that a project's template can use but the writer ignores."""
+    """Return the keys that a project's template can use, and that are not written."""
     keys: set[str] = set()
     for url in urls:
         try:

@@ -8,8 +8,8 @@ from inspect import getattr_static
 from django.db.models import Model, QuerySet
 
 from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, is_original
+from django_sitemaps09.declare.calls import Costs, Step
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS
-from django_sitemaps09.declare.profiling import Costs, Step
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.rows.members import Members
 from django_sitemaps09.rows.positions import PositionSource

@@ -21,8 +21,8 @@ from django.db.models.functions import Cast
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.declare.calls import step
 from django_sitemaps09.declare.expressions import alias
-from django_sitemaps09.declare.profiling import step
 from django_sitemaps09.orm.internals import compile_query, has_prefetches, shared_between_threads
 from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
 from django_sitemaps09.protocol import ItemError

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.declare import NewsSitemap
-from django_sitemaps09.declare.declared import Declared
+from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol import Batch, Limits, pages
 from django_sitemaps09.protocol.pages import Key, Keyed, Page
 from django_sitemaps09.rows.declaration import Declaration

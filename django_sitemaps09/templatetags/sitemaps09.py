@@ -15,9 +15,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.declare.calls import Items, log_skipped
+from django_sitemaps09.declare.calls import CONVERTERS, Items, log_skipped, texts
+from django_sitemaps09.declare.contrib_pages import entry_values
 from django_sitemaps09.declare.extensions import used_namespaces
-from django_sitemaps09.declare.hook_values import CONVERTERS, entry_values, texts
 from django_sitemaps09.protocol import NAMESPACES, Alternate, IndexEntry
 from django_sitemaps09.rows.get_urls import ENTRY_KEYS, url_batch
 
@@ -70,7 +70,7 @@ def sitemap_urlset(context: template.Context) -> SafeString:
     if not document.urls:
         # Django's document has a second newline then.
         chunks.insert(1, b"\n")
-    return mark_safe(b"".join(chunks).decode())  # noqa: S308 escaped by the writer
+    return mark_safe(b"".join(chunks).decode())  # noqa: S308 protocol.documents escapes it
 
 
 @register.simple_tag(takes_context=True)
@@ -83,7 +83,7 @@ def sitemap_index(context: template.Context) -> SafeString:
     lastmods = texts(lastmods, "lastmod", items)
     log_skipped(logger, items.errors, len(items.errors))
     entries = [IndexEntry(str(url or ""), text) for url, text in zip(locations, lastmods, strict=True)]
-    return mark_safe(protocol.index_document(entries).decode())  # noqa: S308 escaped by the writer
+    return mark_safe(protocol.index_document(entries).decode())  # noqa: S308 protocol.documents escapes it
 
 
 def _value_of(entry: Any, name: str) -> Any:

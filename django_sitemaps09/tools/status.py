@@ -18,9 +18,9 @@ from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.declare import ModelSitemap, sections
-from django_sitemaps09.declare.declared import Declared, read
 from django_sitemaps09.declare.hosts import export_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source

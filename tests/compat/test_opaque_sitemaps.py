@@ -270,7 +270,7 @@ PATCHING = """
     django.setup()
     from django_sitemaps09 import Sitemap
     from django_sitemaps09.declare import is_contribs, is_original
-    from django_sitemaps09.declare.declared import is_compiled
+    from django_sitemaps09.declare.sitemap_attributes import is_compiled
 
     for name, function in originals.items():
         setattr(contrib.Sitemap, name, function)

@@ -472,7 +472,7 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
         return ["en", "de"]
 
     _, ours = on_both(BY_PK.all, get_languages_for_item=languages)
-    with mock.patch("django_sitemaps09.declare.items.AT_A_TIME", 2):
+    with mock.patch("django_sitemaps09.declare.contrib_pages.AT_A_TIME", 2):
         assert ours.paginator.count == 14
     assert max(counts) <= 4
 

@@ -88,14 +88,14 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
 
     with streams.hidden_item_warnings():
         with streams.hidden_item_warnings():
-            log("declare.items")
-        log("declare.items")
+            log("declare.contrib_pages")
+        log("declare.contrib_pages")
         log("target")
         other = Thread(target=log, args=("export.section",))
         other.start()
         other.join(10)
-    log("declare.items")
-    assert console.getvalue().split() == ["target", "export.section", "declare.items"]
+    log("declare.contrib_pages")
+    assert console.getvalue().split() == ["target", "export.section", "declare.contrib_pages"]
     assert [name for name in streams._ITEM_LOGGERS if import_module(name).logger.name != name] == []
 
 

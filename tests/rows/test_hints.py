@@ -16,7 +16,7 @@ from django.db.models.functions import RowNumber
 from django.db.models.signals import post_init
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from django_sitemaps09.declare.profiling import Cost, Costs, record_costs, step
+from django_sitemaps09.declare.calls import Cost, Costs, record_costs, step
 from django_sitemaps09.export import export
 from django_sitemaps09.rows import hints
 from tests.models import Article, Category, Comment, Scale

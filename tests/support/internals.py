@@ -9,9 +9,8 @@ only the tests of its own room need is imported there.
 from django_sitemaps09 import protocol, rows as sources, target as stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
-from django_sitemaps09.declare.declared import read
+from django_sitemaps09.declare.calls import lastmod_text
 from django_sitemaps09.declare.expressions import alias
-from django_sitemaps09.declare.hook_values import lastmod_text
 from django_sitemaps09.export import engines, host, page as sink
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.notify.client import Client, Connections

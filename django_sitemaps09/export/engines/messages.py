@@ -27,7 +27,7 @@ from django.core import signing
 import django_sitemaps09
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
-from django_sitemaps09.declare.profiling import Cost, Costs
+from django_sitemaps09.declare.calls import Cost, Costs
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import page as rendering
 from django_sitemaps09.export.engines import database_addresses, use_addresses

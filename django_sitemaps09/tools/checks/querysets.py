@@ -26,8 +26,9 @@ from django.db.transaction import atomic
 from django_sitemaps09 import protocol
 from django_sitemaps09.declare import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
+from django_sitemaps09.declare.base import queryset_problem
 from django_sitemaps09.declare.expressions import FIELDS, alias, hook_expressions
-from django_sitemaps09.declare.items import field_problem, queryset_problem
+from django_sitemaps09.declare.models import field_problem
 from django_sitemaps09.orm.facts import LACKS_GROUP, facts
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE

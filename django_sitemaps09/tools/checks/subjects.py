@@ -18,8 +18,7 @@ from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare.expressions import FIELDS, hook_expressions
-from django_sitemaps09.declare.location_templates import LocationTemplate
+from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, hook_expressions
 from django_sitemaps09.protocol import typed_repr
 
 #: Types that can be iterated without running a query.

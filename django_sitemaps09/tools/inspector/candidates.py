@@ -12,8 +12,7 @@ from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.encoding import iri_to_uri
 
-from django_sitemaps09.declare.expressions import alias
-from django_sitemaps09.declare.location_templates import LocationTemplate, PathTemplate, is_expression
+from django_sitemaps09.declare.expressions import LocationTemplate, PathTemplate, alias, is_expression
 from django_sitemaps09.declare.routes import Candidate, ResolvedPath, Route
 
 # The scheme and the host of an absolute URL, if a path follows.

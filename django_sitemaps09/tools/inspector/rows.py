@@ -17,10 +17,10 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import StaticViewSitemap, sections
 from django_sitemaps09.declare.annotations import add_columns
-from django_sitemaps09.declare.declared import Declared, read
-from django_sitemaps09.declare.location_templates import LocationTemplate
+from django_sitemaps09.declare.expressions import LocationTemplate
 from django_sitemaps09.declare.routes import ResolvedPath
 from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
 from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt

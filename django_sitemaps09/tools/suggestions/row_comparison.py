@@ -12,8 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
-from django_sitemaps09.declare.declared import is_compiled
 from django_sitemaps09.declare.hosts import export_base
+from django_sitemaps09.declare.sitemap_attributes import is_compiled
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.rows import Source, compile_source

@@ -14,11 +14,10 @@ from django.db.models.functions.text import ConcatPair
 from django_sitemaps09 import PathTemplate
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
-from django_sitemaps09.declare.declared import read
-from django_sitemaps09.declare.expressions import Field
+from django_sitemaps09.declare.expressions import Field, LocationTemplate
 from django_sitemaps09.declare.hosts import export_base
-from django_sitemaps09.declare.location_templates import LocationTemplate
 from django_sitemaps09.declare.sections import Section
+from django_sitemaps09.declare.sitemap_attributes import read
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
 from django_sitemaps09.rows.hints import opaque_reason

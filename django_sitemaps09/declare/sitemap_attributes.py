@@ -10,28 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Number
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
-from django_sitemaps09.declare.calls import SHARED_ERRORS
+from django_sitemaps09.declare.calls import CONVERTERS, SHARED_ERRORS
 from django_sitemaps09.declare.expressions import (
     FIELDS,
-    FORMATS,
     HOOKS,
     Field,
-    FormatName,
     Hook,
     expressions_in,
+    is_expression,
     location_problem,
 )
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
-from django_sitemaps09.declare.hook_values import CONVERTERS
 from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
-from django_sitemaps09.declare.location_templates import is_expression
 from django_sitemaps09.protocol import Base, Extension, ItemError, Limits, typed_repr
+
+FormatName: TypeAlias = Literal["xml", "text"]
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def _constants(
 
 
 def _format(value: object, show: Callable[[object], str]) -> FormatName:
-    if isinstance(value, str) and value in FORMATS:
+    if isinstance(value, str) and value in protocol.FORMATS:
         return cast("FormatName", value)
     raise ValueError(f"must be 'xml' or 'text', not {show(value)}")
 
