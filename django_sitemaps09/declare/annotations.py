@@ -87,8 +87,7 @@ def _hook(name: str) -> str:
 
 def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
     """Return whether an aggregate in the expressions only covers the related rows that a queryset joins."""
-    aggregates = [part for value in expressions.values() for part in _aggregates(value)]
-    return bool(_joined(rows, aggregates))
+    return bool(_joined(rows, [part for value in expressions.values() for part in _aggregates(value)]))
 
 
 def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
@@ -140,13 +139,11 @@ def _aggregates(expression: Any) -> Iterator[Any]:
 
 
 def _parts(expression: Any) -> list[Any]:
-    """Return the parts of an expression, or the conditions and the values of a `Q`."""
     if isinstance(expression, Q):
         return [child[1] if isinstance(child, tuple) else child for child in expression.children]
     if isinstance(expression, (Window, Subquery)) or not hasattr(expression, "get_source_expressions"):
         return []
-    parts: list[Any] = expression.get_source_expressions()
-    return parts
+    return expression.get_source_expressions()  # type: ignore[no-any-return]
 
 
 def _with_subqueries(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
@@ -248,10 +245,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
 
 
 def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
-    """Return whether the expressions depend only on each row, so that selecting them changes no rows.
-
-    The query is that of a slice, of `distinct(fields)`, or a part of a union.
-    """
+    """Return whether selecting the expressions changes no rows of a slice, `distinct(fields)` or union."""
     if query.group_by is not None or query.where.contains_over_clause or query.extra_tables:
         return False
     try:
@@ -272,8 +266,7 @@ def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
     """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
 
-    A row is found by its primary key, if that is unambiguous. Otherwise, it is found by its annotations,
-    or a dict by all its values.
+    A row is found by its primary key, or if that is ambiguous, also by its annotations; a dict by all values.
     """
     rows, query = items.all(), items.query
     if facts(rows).can_reorder and not facts(rows).needs_order:
@@ -315,8 +308,7 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
     """Return the value of a field for an item, if the field is declared as expressions."""
-    parts = enumerate(hook_expressions(name, value))
-    values = [column(part, alias(name, i), item) for i, part in parts]
+    values = [column(part, alias(name, i), item) for i, part in enumerate(hook_expressions(name, value))]
     return value.url(values) if isinstance(value, LocationTemplate) else values[0]
 
 

@@ -16,19 +16,13 @@ from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
 from django.db.models import Count, Model, QuerySet
-from django.utils.functional import Promise, cached_property
+from django.utils.functional import Promise
 from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
+from django_sitemaps09.declare import contrib_pages
 from django_sitemaps09.declare.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_skips, skip_error
-from django_sitemaps09.declare.contrib_pages import (
-    TranslatedItems,
-    add_hook_results,
-    filter_on_host,
-    hosts_of,
-    in_item_language,
-)
 from django_sitemaps09.declare.expressions import (
     FIELDS,
     LocationTemplate,
@@ -36,17 +30,9 @@ from django_sitemaps09.declare.expressions import (
     alias,
     declared_expressions,
     is_expression,
-    location_in,
 )
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.orm.reading import (
-    AT_A_TIME,
-    chunks,
-    count_rows,
-    in_page_order,
-    iterate_unordered,
-    pin_database,
-)
+from django_sitemaps09.orm.reading import AT_A_TIME, chunks, in_page_order, iterate_unordered, pin_database
 from django_sitemaps09.protocol import (
     Alternate,
     Extension,
@@ -168,8 +154,7 @@ class Sitemap(_Base[ItemT]):
         """Return the newest `lastmod` of all items for an index; `None` if an item has no lastmod.
 
         The database evaluates an expression, usually in at most two queries. A method is called for each
-        item until it returns `None`, as in Django's `Sitemap`, or raises an error, which is logged. Items
-        are not kept in memory.
+        item until it returns `None` or raises an error, which is logged.
         """
         hook = getattr(self, "lastmod", None)
         if not is_expression(hook):
@@ -207,24 +192,21 @@ class Sitemap(_Base[ItemT]):
     @property
     def paginator(self) -> Paginator[Any]:
         """Return Django's paginator. It counts rows without the joins that only declared columns need."""
-        # If a project overrides `_items()`, paginate the list that this method returns.
         try:
             int(self.limit)
         except (TypeError, ValueError) as error:
             problem = f"limit must be a whole number, not {typed_repr(self.limit)}"
             raise ImproperlyConfigured(f"{type(self).__qualname__}.{problem}.") from error
+        # If a project overrides `_items()`, paginate the list that this method returns.
         is_untouched = is_original(self, "_items") and self.i18n
         items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
             has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
             return Paginator(items if has_slices else list(items), self.limit)
-        paginator = _Paginator(items, self.limit)
-        paginator.sitemap = self
         own = facts(items)
         can_drop_columns = declared_expressions(self) and not (own.is_fetched or own.repeats_rows)
         counted_items = in_page_order(read_items(self)) if can_drop_columns else items
-        paginator.counted_items = pin_database(counted_items, items.db)
-        return paginator
+        return contrib_pages.ColumnPaginator(self, items, pin_database(counted_items, items.db))
 
     def get_languages_for_item(self, item: ItemT) -> Sequence[str]:
         """Return the languages of an item. Default: those in which a dict `location` has a location.
@@ -236,7 +218,7 @@ class Sitemap(_Base[ItemT]):
         if item is None:
             return codes
         if not isinstance(location, Mapping):
-            return in_item_language(self, item, codes)
+            return contrib_pages.in_item_language(self, item, codes)
         return [code for code in codes if localized_location(location, code, item) is not None]
 
     def _languages(self) -> Sequence[str]:
@@ -246,9 +228,7 @@ class Sitemap(_Base[ItemT]):
         return strings(super()._languages(), f"{type(self).__qualname__}.languages")
 
     def _items(self) -> Any:
-        return (
-            list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(read_items(self)))
-        )
+        return list(_translated_items(self)) if self.i18n else _annotated_items(self)
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
@@ -281,8 +261,9 @@ class Sitemap(_Base[ItemT]):
                     # A time can be out of range in UTC.
                     with suppress(ValueError):
                         self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
-            hosts = hosts_of(self, base)
-            return add_hook_results(self, filter_on_host(urls, base, hosts, errors), hosts, errors)
+            hosts = contrib_pages.hosts_of(self, base)
+            urls = contrib_pages.filter_on_host(urls, base, hosts, errors)
+            return contrib_pages.add_hook_results(self, urls, hosts, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         try:
@@ -314,45 +295,20 @@ class Sitemap(_Base[ItemT]):
 
 
 # Attributes of a row with the values of the four hooks. Locations are composed for a whole page.
-_ATTRIBUTES = {"location": "_sitemaps09_url"} | {name: alias(name) for name in FIELDS[1:]}
+_ATTRIBUTES = {"location": contrib_pages.URL_ATTRIBUTE} | {name: alias(name) for name in FIELDS[1:]}
 _PLAIN = frozenset({str, int, float, NoneType})
 
 
-def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
-    items = pin_database(annotate(sitemap, in_page_order(read_items(sitemap))))
+def _annotated_items(sitemap: Sitemap[Any]) -> Any:
+    return annotate(sitemap, in_page_order(read_items(sitemap)))
+
+
+def _translated_items(sitemap: Sitemap[Any]) -> contrib_pages.TranslatedItems:
     has_own_languages = is_expression(sitemap.item_language) or isinstance(sitemap.location, Mapping)
     is_uniform = not has_own_languages and is_original(sitemap, "get_languages_for_item")
+    items = pin_database(_annotated_items(sitemap))
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
-    return TranslatedItems(sitemap, items, codes)
-
-
-def _page_rows(sitemap: Sitemap[Any], items: Any) -> Any:
-    """Return the items of a page with the values of the declared expressions, and with their locations."""
-    expressions, location = declared_expressions(sitemap), cast("Any", sitemap.location)
-    if not expressions or sitemap.i18n:
-        return items
-    rows = list(items)
-    places, columns = load_columns(expressions, rows)
-    rows = [rows[place] for place in places]
-    if isinstance(location, LocationTemplate) and all(isinstance(row, Model) for row in rows):
-        urls = location.compiled().compose([columns[name] for name in location_in(location, None)[1]])
-        for row, url in zip(rows, urls.texts() if urls else (), strict=False):
-            setattr(row, _ATTRIBUTES["location"], url)
-    return rows
-
-
-class _Paginator(Paginator):  # type: ignore[type-arg]
-    sitemap: Sitemap[Any]
-    counted_items: Any
-
-    def page(self, number: Any) -> Any:
-        page = super().page(number)
-        page.object_list = _page_rows(self.sitemap, page.object_list)
-        return page
-
-    @cached_property
-    def count(self) -> int:
-        return count_rows(self.counted_items)
+    return contrib_pages.TranslatedItems(sitemap, items, codes)
 
 
 def read_items(sitemap: Any) -> Any:
@@ -407,13 +363,12 @@ _OURS = dict(vars(Sitemap))
 
 def is_original(sitemap: object, *names: str) -> bool:
     """Return whether a sitemap uses our methods, or the unpatched methods of Django."""
-    return all(_is_original(sitemap, name) for name in names)
-
-
-def _is_original(sitemap: object, name: str) -> bool:
-    contribs = getattr_static(contrib.Sitemap, name, None)
-    own_method = _OURS.get(name, contribs)
-    return getattr_static(sitemap, name, None) is own_method and _is_of_contrib(contribs, name)
+    for name in names:
+        contribs = getattr_static(contrib.Sitemap, name, None)
+        is_own = getattr_static(sitemap, name, None) is _OURS.get(name, contribs)
+        if not (is_own and _is_of_contrib(contribs, name)):
+            return False
+    return True
 
 
 def is_contribs(sitemap: object, name: str) -> bool:
@@ -423,12 +378,10 @@ def is_contribs(sitemap: object, name: str) -> bool:
 
 
 def _is_of_contrib(attribute: Any, name: str) -> bool:
-    """Return whether a method or a property is defined in the module `django.contrib.sitemaps`.
+    """Return whether a method or a property is of `django.contrib.sitemaps`, and not patched by a project.
 
-    A project can have patched Django's class before this package is imported. The module is identified by
-    the globals of the function, since `functools.wraps()` copies `__module__`.
+    The globals of a function identify its module, since `functools.wraps()` copies `__module__`.
     """
-    function = attribute.fget if isinstance(attribute, property) else attribute
-    if not isinstance(function, FunctionType):
-        return False
-    return function.__name__ == name and function.__globals__ is vars(contrib)
+    function: Any = attribute.fget if isinstance(attribute, property) else attribute
+    is_function = isinstance(function, FunctionType)
+    return is_function and function.__name__ == name and function.__globals__ is vars(contrib)

@@ -17,7 +17,10 @@ from types import NoneType
 from typing import Any
 
 from django.conf import settings
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
 from django.utils import translation
+from django.utils.functional import cached_property
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
@@ -28,8 +31,10 @@ from django_sitemaps09.declare.expressions import (
     EXTENDING,
     HOOKS,
     ITEM_LANGUAGE,
+    LocationTemplate,
     declared_expressions,
     is_expression,
+    location_in,
 )
 from django_sitemaps09.declare.extensions import HookResults
 from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
@@ -45,6 +50,8 @@ _MEDIA: dict[str, Callable[..., Any]] = {
     "images": extensions.resolve_image,
     "videos": extensions.resolve_video,
 }
+#: Attribute of a row with its location, where those of a page are composed at once.
+URL_ATTRIBUTE = "_sitemaps09_url"
 # Types whose values are the same in a template, unless they are false.
 _PLAIN = frozenset({str, float, date, datetime, NoneType})
 
@@ -112,6 +119,34 @@ class TranslatedItems(Sequence[Any]):
         part = self._items[start // codes_per_item : None if stop is None else -(-stop // codes_per_item)]
         first = start // codes_per_item * codes_per_item
         return list(islice(self._pairs(part), start - first, None if stop is None else stop - first))
+
+
+class ColumnPaginator(Paginator):  # type: ignore[type-arg]
+    """Django's paginator, whose pages have the values of the declared expressions, and locations.
+
+    It counts `counted_items`, which have only the joins that the number of rows needs.
+    """
+
+    def __init__(self, sitemap: Any, items: QuerySet[Any], counted_items: QuerySet[Any]) -> None:
+        super().__init__(items, sitemap.limit)
+        self._sitemap, self._counted_items = sitemap, counted_items
+
+    @cached_property
+    def count(self) -> int:
+        return count_rows(self._counted_items)
+
+    def page(self, number: Any) -> Any:
+        page, expressions = super().page(number), declared_expressions(self._sitemap)
+        if not expressions or self._sitemap.i18n:
+            return page
+        rows, location = list(page.object_list), self._sitemap.location
+        places, columns = load_columns(expressions, rows)
+        page.object_list = rows = [rows[place] for place in places]
+        if isinstance(location, LocationTemplate) and all(isinstance(row, Model) for row in rows):
+            urls = location.compiled().compose([columns[name] for name in location_in(location, None)[1]])
+            for row, url in zip(rows, urls.texts() if urls else (), strict=False):
+                setattr(row, URL_ATTRIBUTE, url)
+        return page
 
 
 def in_item_language(sitemap: Any, item: Any, codes: Sequence[str]) -> Sequence[str]:

@@ -49,10 +49,7 @@ def is_missing(value: object) -> bool:
 
 
 class LastmodExpression(Expression):
-    """Expression of a `lastmod` whose values are dates or times on every database.
-
-    MariaDB and MySQL return strings for an expression with a `Value`, unless the expression is cast.
-    """
+    """Expression of a `lastmod`. MariaDB and MySQL would return a string for one with a `Value`."""
 
     def __init__(self, expression: Any) -> None:
         super().__init__()
@@ -87,7 +84,7 @@ class LastmodExpression(Expression):
 
 
 class UniqueExpression(LastmodExpression):
-    """Expression that is not equal to another one, such as a column of the model or a declared expression.
+    """Expression that is not equal to another column.
 
     If a query filters by a window function that it does not select, Django drops all but one of equal
     columns, and then finds too few columns in each row.
@@ -111,9 +108,7 @@ class Newest(Max):
     def get_db_converters(self, connection: Any) -> list[Any]:
         # Without rows, the maximum is `None`. The converter of Trunc() cannot convert it.
         return [
-            lambda value, expression, database, convert=convert: (
-                None if value is None else convert(value, expression, database)
-            )
+            lambda value, *args, convert=convert: None if value is None else convert(value, *args)
             for convert in self.expression.get_db_converters(connection)
         ]
 
@@ -150,8 +145,7 @@ def hook_expressions(name: str, value: Any) -> list[Any]:
 def location_in(location: Any, code: str | None) -> tuple[Any, list[str]]:
     """Return the declaration of a location in a language, with the aliases of its expressions.
 
-    Without a dict, all languages have the same declaration. Raise `ImproperlyConfigured` for a language
-    that the dict does not have.
+    Raise `ImproperlyConfigured` for a language that a dict does not have.
     """
     first, locations = 0, location if isinstance(location, Mapping) else {code: location}
     for language, value in locations.items():
@@ -165,13 +159,11 @@ def location_in(location: Any, code: str | None) -> tuple[Any, list[str]]:
 class CompiledTemplate(Protocol):
     """A `LocationTemplate` compiled for the active language."""
 
-    def url(self, values: Iterable[object]) -> str | None:
-        """Return the location for the values of a row's expressions; `None` to skip the row."""
-
+    def url(self, values: Iterable[object]) -> str | None: ...
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
-        """Return the path of each row, as `url()` does. There is one column for each expression.
+        """Return the paths of all rows, with one column for each expression.
 
-        Return `None` unless all paths are known to be URIs. `url()` must then be called for each row.
+        Return `None` unless all are known to be URIs. `url()` must then be called for each row.
         """
 
 
@@ -195,7 +187,6 @@ class LocationTemplate(ABC):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The arguments in order: constants and expressions."""
         return self.args or tuple(self.kwargs.values())
 
     @property
@@ -205,7 +196,7 @@ class LocationTemplate(ABC):
 
     @abstractmethod
     def compiled(self) -> CompiledTemplate:
-        """Return the template compiled for the active language."""
+        """Return the template for the active language."""
 
     def url(self, values: Iterable[object]) -> str | None:
         """Return the location for the values of a row's expressions; `None` to skip the row."""
@@ -282,10 +273,7 @@ class PathTemplate(LocationTemplate):
 
 
 class CompiledPath(NamedTuple):
-    """A `PathTemplate` as literals, with the index of the expression between each two of them.
-
-    `text_format` has `%s` between the literals.
-    """
+    """Literals of a `PathTemplate`. Between two is the index of an expression, or in the format `%s`."""
 
     literals: Sequence[str]
     positions: Sequence[int]
@@ -299,14 +287,15 @@ class CompiledPath(NamedTuple):
         return self.text_format % tuple([row[position] for position in self.positions])
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
-        if not (columns and columns[0] and self.literals[0].startswith("/") and _are_plain(self.literals)):
+        head = self.literals[0]
+        if not (columns and columns[0] and re.match("/(?!/)", head) and _are_plain(self.literals)):
             return None
         texts = [text for column in columns if (text := _plain_texts(column)) is not None]
-        if len(texts) < len(columns) or self.literals[0].startswith("//"):
+        if len(texts) < len(columns):
             return None
         first = texts[self.positions[0]]
-        if self.literals[0] == "/" and not isinstance(first, SafeColumn) and _have_slashes(first):
-            # The location would begin with two slashes, and with a host after them.
+        # A location must not begin with two slashes, and with a host after them.
+        if head == "/" and not isinstance(first, SafeColumn) and _have_slashes(first):
             return None
         return TemplateColumn(self.literals, [texts[position] for position in self.positions])
 

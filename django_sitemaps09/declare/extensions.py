@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, time, timedelta, timezone
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
@@ -18,30 +19,13 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.calls import FAILED, Items
 from django_sitemaps09.declare.expressions import EXTENDING, HOOKS, Hook, is_missing
 from django_sitemaps09.declare.hosts import AllowedHosts
-from django_sitemaps09.protocol import (
-    NAMESPACES,
-    Alternate,
-    Batch,
-    Column,
-    Extension,
-    Image,
-    Localization,
-    News,
-    TemplateColumn,
-    Video,
-    short_repr,
-    typed_repr,
-)
+from django_sitemaps09.protocol import Alternate, Batch, Column, Extension, Image, Localization, News, Video
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
 
 class HookResults(list[Any]):
-    """Result of a hook of this package.
-
-    The type distinguishes such a result from a value that the project stores under the same key in the
-    dicts of `get_urls()`.
-    """
+    """Result of a hook of this package, not of a project that stores it under the same key."""
 
 
 #: The results of each hook and each extension, in columns with one result for each item.
@@ -62,11 +46,8 @@ def own_extensions(sitemap: object) -> list[Extension]:
 
 def repeated_name(extensions: Sequence[Extension]) -> str | None:
     """Return the prefix or the namespace that two extensions have, or `None`."""
-    names = [
-        name
-        for extension in extensions
-        for name in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}")
-    ]
+    pairs = [(f"prefix {each.prefix!r}", f"namespace {each.namespace!r}") for each in extensions]
+    names = list(chain.from_iterable(pairs))
     return next((name for name in names if names.count(name) > 1), None)
 
 
@@ -82,15 +63,12 @@ def namespaces(
 ) -> dict[str, str]:
     """Return the namespaces of all content that hooks and extensions can add, by prefix."""
     prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
-    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    uris = {prefix: protocol.NAMESPACES[prefix] for prefix in prefixes}
     return uris | {extension.prefix: extension.namespace for extension in extensions}
 
 
 def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:
-    """Return the results that hooks of this package added to entries of `get_urls()`, except for links.
-
-    `column` returns the values of all entries for a key.
-    """
+    """Return what hooks of this package added to columns of `get_urls()`, except for links."""
     results: ResultColumns = {}
     for name in EXTENDING:
         hook_values = [value if isinstance(value, (HookResults, News)) else None for value in column(name)]
@@ -108,7 +86,6 @@ def content_results(
     rows: Sequence[Any],
     items: Items,
 ) -> ResultColumns:
-    """Return the results of hooks and extensions for each item."""
     columns: ResultColumns = {}
     for name, hook in hooks.items():
         # Generators are consumed here, so that an error in a generator is reported for its item.
@@ -123,7 +100,7 @@ def _as_list(value: Any) -> list[Any]:
     if is_missing(value):
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"{typed_repr(value)} is not a list")
+        raise TypeError(f"{protocol.typed_repr(value)} is not a list")
     return list(value)
 
 
@@ -175,17 +152,15 @@ def _convert_lists(
         if values is FAILED or not values:
             lists.append([])
             continue
-        if len(values) > protocol.MAX_IMAGES:
-            reason = f"there are {len(values):,}; only the first {protocol.MAX_IMAGES:,} are written"
-            items.skip(i, name, reason)
-            values = values[: protocol.MAX_IMAGES]
-        lists.append(items.each_of(i, partial(convert, i), values, name))
+        if len(values) > (most := protocol.MAX_IMAGES):
+            items.skip(i, name, f"there are {len(values):,}; only the first {most:,} are written")
+        lists.append(items.each_of(i, partial(convert, i), values[:most], name))
     return lists
 
 
 def _check_type(value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{typed_repr(value)} is not of type {kind.__name__}")
+        raise TypeError(f"{protocol.typed_repr(value)} is not of type {kind.__name__}")
 
 
 def resolve_image(image: Image, hosts: AllowedHosts) -> Image:
@@ -217,16 +192,13 @@ def resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str] = f
 
 
 def _recent_news(news: News | None) -> News | None:
-    """Return news of the last two days with valid values; `None` for older news.
-
-    A page with an older article is listed without news (Google, "News sitemaps"). A date without a time
-    means midnight.
-    """
+    """Return news with valid values; `None` if it is older than two days (Google, "News sitemaps")."""
     if news is None:
         return None
     _check_type(news, News)
     published = moment = _make_aware(news.publication_date)
     if not isinstance(moment, datetime):
+        # A date means midnight.
         moment = datetime.combine(published, time(), conf.zone)
     if moment < datetime.now(timezone.utc) - timedelta(days=protocol.NEWS_DAYS):
         return None
@@ -257,7 +229,7 @@ def language_problem(code: Any, languages: Sequence[str]) -> str | None:
     """Return why an item with this `item_language` is not listed, or `None` if it is listed."""
     if spelling(code, languages) in languages:
         return None
-    return f"{short_repr(code)} is not one of the languages {', '.join(languages)}"
+    return f"{protocol.short_repr(code)} is not one of the languages {', '.join(languages)}"
 
 
 def default_has_no_prefix() -> bool:
@@ -266,17 +238,16 @@ def default_has_no_prefix() -> bool:
 
 
 def x_default(localization: Localization, code: str) -> Localization:
-    """Return the localization in the default language without the language prefix.
+    """Return the `x-default` of `django.contrib.sitemaps`: a location without the prefix of its language.
 
-    This is the `x-default` of `django.contrib.sitemaps`. `code` is the code of the default language. If the
-    URLconf adds no prefix for the default language, locations do not change.
+    `code` is the code of the default language. Without a prefix for it, locations do not change.
     """
     locations, prefix = localization.locations, f"/{code}/"
     if default_has_no_prefix():
         unprefixed = locations
-    elif isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
+    elif isinstance(locations, protocol.TemplateColumn) and prefix in locations.literals[0]:
         first, *others = locations.literals
-        unprefixed = TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
+        unprefixed = protocol.TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
     else:
         unprefixed = [text and text.replace(prefix, "/", 1) for text in localization.texts()]
     return Localization("x-default", unprefixed, is_listed=False)
@@ -285,10 +256,7 @@ def x_default(localization: Localization, code: str) -> Localization:
 def x_default_by_method(
     localization: Localization | None, results: Sequence[Any], hosts: AllowedHosts, items: Items
 ) -> Localization:
-    """Return the `x-default` localization for the results of a method `x_default`.
-
-    `True` selects the URL in `localization`, `False` omits the link, and any other result is the URL.
-    """
+    """Return the `x-default` localization for the results of a method `x_default`: URLs or booleans."""
     default_urls = [None] * len(items.keys) if localization is None else localization.texts()
     choices = [default_urls[i] if value is True else value or None for i, value in enumerate(results)]
     locations = items.each(lambda url: url and hosts.uri(url), choices, "x_default", failed=None)
@@ -300,8 +268,7 @@ def alternates(
 ) -> list[list[Alternate]]:
     """Return the links from a project's `alternates` for each item.
 
-    Crawlers must accept these links together with the links between the item's localizations. Otherwise,
-    the item's links are skipped and reported.
+    They are skipped if crawlers would not accept them with the links between the item's localizations.
     """
     columns = [(localization, localization.texts()) for localization in localizations]
 

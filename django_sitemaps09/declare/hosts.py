@@ -1,6 +1,6 @@
 """Which host: the base URL of a site, its `Site`, the hosts of its locations, and the folder of its files.
 
-In this order, the base URL is:
+The base URL is, in this order:
 
 * for an export, an audit, and all that is read of them: an option (`--base-url`), else the setting
   `BASE_URL`, else https and the domain of the current `Site`;
@@ -36,8 +36,6 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import Base, check_text, short_repr
 
-# The name of the folder of a host.
-_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NO_BASE = (
@@ -108,7 +106,7 @@ def host_folder(base: Base) -> str:
 
 def is_host_folder(name: str) -> bool:
     """Return whether a name is empty or valid for the folder of a host."""
-    return name == "" or _FOLDER.fullmatch(name) is not None
+    return re.fullmatch(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)?", name) is not None
 
 
 def plain_host(domain: str) -> str:
@@ -117,10 +115,7 @@ def plain_host(domain: str) -> str:
 
 
 class RequestedHost(str):
-    """The domain of a live page if no setting and no option names it.
-
-    A class can tell by it whether the host that `for_host()` takes must be the host of its URLs.
-    """
+    """The domain of a live page if no setting and no option names it, so URLs can be on another host."""
 
     __slots__ = ()
 
@@ -176,8 +171,7 @@ def current_site(request: HttpRequest) -> Any:
     except ObjectDoesNotExist:
         host = request.get_host()
         # As in get_current_site(), with the port first, then without the port.
-        site = find_site(host, host.partition(":")[0])
-        if site is None:
+        if (site := find_site(host, host.partition(":")[0])) is None:
             raise
         return site
 
@@ -192,9 +186,8 @@ class HostSite(RequestSite):
 def site_for(base: Base) -> Any:
     """Return the `Site` for a host, else the `Site` for `SITE_ID`, else a `HostSite`.
 
-    The domain of the result is always the host. So `get_domain()` of `django.contrib.sitemaps` returns the
-    served or exported host. For a row with another domain, the result is a copy, with the same primary key
-    and name. At most one query runs if Django has cached the row for `SITE_ID`.
+    The domain of the result is always the host, since `get_domain()` of `django.contrib.sitemaps` returns
+    it: a row with another domain is copied. At most one query runs if Django has cached that for `SITE_ID`.
     """
     site = None
     if apps.is_installed("django.contrib.sites"):
@@ -212,10 +205,7 @@ def site_for(base: Base) -> Any:
 
 
 def find_site(*domains: str) -> Any:
-    """Return the `Site` with one of the domains, preferably the first; `None` if no site matches.
-
-    The comparison ignores case, and treats Unicode and IDNA as equal.
-    """
+    """Return the `Site` with one of the domains, preferably the first, in any case, as Unicode or IDNA."""
     names = [name for domain in domains for name in _spellings(domain)]
     sites = apps.get_model("sites", "Site").objects
     matches = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
@@ -252,7 +242,6 @@ class AllowedHosts:
 
     @classmethod
     def parse(cls, hosts: Iterable[str], base: Base) -> AllowedHosts:
-        """Return a base with the `hosts` of a sitemap, each a URL or a host name."""
         others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
         return cls(base, tuple(sorted(others)))
 
@@ -291,10 +280,7 @@ class AllowedHosts:
         return protocol.join(str(self.base), location)
 
     def media(self, value: object) -> str:
-        """Return the location of a media file, on any host, as `uri()` does.
-
-        A value that is not a path and has no scheme is relative to `MEDIA_URL`.
-        """
+        """Return the location of a media file as `uri()` does. A relative one is below `MEDIA_URL`."""
         text = str(check_text(value))
         if text[:1].isspace() or text[-1:].isspace():
             raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
@@ -317,10 +303,7 @@ class AllowedHosts:
 
 
 def meant_url(url: str, start: str) -> str:
-    """Return the URL that a location means if `django.contrib.sitemaps` has put `start` before it.
-
-    Two slashes at the beginning of a location are those of a URL without a scheme.
-    """
+    """Return the URL that a location means if `django.contrib.sitemaps` put `start` before `//host/`."""
     return f"{start.partition(':')[0]}:{url[len(start) :]}" if url.startswith(f"{start}//") else url
 
 

@@ -13,48 +13,23 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from django.urls import (
-    Resolver404,
-    ResolverMatch,
-    URLResolver,
-    get_resolver,
-    get_script_prefix,
-    get_urlconf,
-    resolve,
-    reverse,
-)
-from django.urls.converters import (
-    IntConverter,
-    PathConverter,
-    SlugConverter,
-    StringConverter,
-    UUIDConverter,
-)
+from django import urls
+from django.urls import converters as path_converters, reverse
 from django.utils.functional import Promise
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language, get_language_from_path, override
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare.expressions import (
-    SLUG_CHARACTERS,
-    LocationTemplate,
-    is_expression,
-    join_lines,
-    slugs,
-)
-from django_sitemaps09.orm.internals import (
-    UnknownNamespaceError,
-    find_namespace,
-    prefixed_resolver,
-    reverse_candidates,
-)
+from django_sitemaps09.declare import expressions
+from django_sitemaps09.declare.expressions import LocationTemplate, is_expression
+from django_sitemaps09.orm import internals
 from django_sitemaps09.protocol import SafeColumn, TemplateColumn, short_repr
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
 _UNSAFE = re.compile(rf"([^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+)")
-_UNQUOTED = SLUG_CHARACTERS + b"." + _SAFE.encode()
+_UNQUOTED = expressions.SLUG_CHARACTERS + b"." + _SAFE.encode()
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
@@ -84,11 +59,9 @@ class Route(LocationTemplate):
 
     def compiled(self) -> CompiledRoute:
         """Return the route compiled for the active URLconf, language and script prefix."""
-        resolver = get_resolver(get_urlconf())
+        resolver, prefix = urls.get_resolver(urls.get_urlconf()), urls.get_script_prefix()
         shape = (self.pattern, len(self.args), tuple(self.kwargs))
-        prefix = get_script_prefix()
-        cache = _compiled_routes.setdefault(resolver, {})
-        key = (*shape, get_language(), prefix)
+        cache, key = _compiled_routes.setdefault(resolver, {}), (*shape, get_language(), prefix)
         matches = cache.get(key)
         if matches is None:
             if len(cache) >= _MAX_COMPILED:
@@ -104,7 +77,6 @@ class CompiledRoute(NamedTuple):
     candidates: Sequence[Candidate]
 
     def url(self, values: Iterable[object]) -> str:
-        """Return the path for the values of a row, with the errors of `reverse()`."""
         route, remaining = self.route, iter(values)
         arguments = [next(remaining) if is_expression(value) else value for value in route.values]
         try:
@@ -142,30 +114,28 @@ class ResolvedPath(NamedTuple):
 
     path: str
     language: str
-    match: ResolverMatch | None
+    match: urls.ResolverMatch | None
 
 
 def resolve_path(location: str, urlconf: str | None = None) -> ResolvedPath:
     """Find the language and the view of a path. The path can be followed by a query."""
-    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
+    path, prefix = unquote(location.partition("?")[0]), urls.get_script_prefix()
     path_info = f"/{path.removeprefix(prefix)}"
     # Patterns of i18n_patterns() only match in the language of their prefix.
     language = get_language_from_path(path_info) or conf.language
     match = None
     if path.startswith(prefix):
-        with override(language), suppress(Resolver404):
-            match = resolve(path_info, urlconf)
+        with override(language), suppress(urls.Resolver404):
+            match = urls.resolve(path_info, urlconf)
     return ResolvedPath(path, language, match)
 
 
-# Maximum number of entries for each resolver. On some servers, clients can add entries by setting script
-# prefixes.
+# Maximum number for each resolver. On some servers, clients add some by setting script prefixes.
 _MAX_COMPILED = 1_000
 # Compiled routes by resolver. Each URLconf has a resolver, for example the URLconf of a test.
-_compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
+_compiled_routes: WeakKeyDictionary[urls.URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
     WeakKeyDictionary()
 )
-
 
 #: Function that quotes a column of values. Returns `None` if the results of `reverse()` might differ.
 Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]
@@ -212,22 +182,21 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    resolver: URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
+    resolver: urls.URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
 ) -> tuple[Candidate, ...]:
     """Return the candidates for `count` positional arguments. If `count` is 0, use `keywords` instead."""
     # Like reverse(), accept a view instead of a name. It has no namespace.
     *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
     try:
-        resolver = prefixed_resolver(find_namespace(resolver, path))
-    except UnknownNamespaceError:
+        resolver = internals.prefixed_resolver(internals.find_namespace(resolver, path))
+    except internals.UnknownNamespaceError:
         return ()
     results = []
     try:
-        for possibilities, regex, defaults, converters in reverse_candidates(resolver, name):
+        for possibilities, regex, defaults, converters in internals.reverse_candidates(resolver, name):
             for template, parameters in possibilities:
-                if count and count != len(parameters):
-                    continue
-                if not count and ({*keywords} ^ {*parameters}) - {*defaults}:
+                differing = ({*keywords} ^ {*parameters}) - {*defaults}
+                if count != len(parameters) if count else differing:
                     continue
                 names = parameters if count else keywords
                 fixed_defaults = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
@@ -254,11 +223,11 @@ def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]
     # Since Python 3.14, the end of a string is `\z`.
     if "".join(expected) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
         return None
-    head = f"{prefix}{first}"
+    literals[0] = prefix + first
     # If a path could begin with two slashes, use reverse() because it escapes them.
-    if len(head) < 2 or head[0] != "/" or head[1] == "/":
+    if not re.match("/[^/]", literals[0]):
         return None
-    quoted_literals = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
+    quoted_literals = [quote(literal, safe=_SAFE) for literal in literals]
     return Parts(quoted_literals, names, [_TEXTS[type(converters[name])] for name in names])
 
 
@@ -278,7 +247,7 @@ def _strings(column: Sequence[Any]) -> Sequence[str] | None:
 
 
 def _paths(column: Sequence[Any]) -> Sequence[str] | None:
-    lines = join_lines(column)
+    lines = expressions.join_lines(column)
     if lines is None:
         return None
     try:
@@ -291,9 +260,9 @@ def _paths(column: Sequence[Any]) -> Sequence[str] | None:
 
 
 _TEXTS: Mapping[type, Texts] = {
-    IntConverter: _integers,
-    UUIDConverter: _uuids,
-    SlugConverter: slugs,
-    StringConverter: _strings,
-    PathConverter: _paths,
+    path_converters.IntConverter: _integers,
+    path_converters.UUIDConverter: _uuids,
+    path_converters.SlugConverter: expressions.slugs,
+    path_converters.StringConverter: _strings,
+    path_converters.PathConverter: _paths,
 }

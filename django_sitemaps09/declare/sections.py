@@ -6,7 +6,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from difflib import get_close_matches
 from importlib import import_module
@@ -32,13 +32,11 @@ logger = logging.getLogger(__name__)
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
 SectionT = TypeVar("SectionT")
-
 #: Advice for a project without sections.
 HOW_TO_DECLARE = (
     'Write @register("...") above sitemap classes in an app\'s sitemaps.py, or set '
     "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps."
 )
-RESERVED = frozenset({"index"})
 _NOT_MAPPINGS = (str, bytes, list, tuple, set, frozenset, type, ModuleType, Sitemap)
 
 _registered: dict[str, Section] = {}
@@ -85,44 +83,33 @@ def register(name: str, sitemap: Any = None) -> Any:
 
 
 def registered(*, discover: bool = True) -> Mapping[str, Section]:
-    """Return the registered sections. The first call imports the module `sitemaps` of each installed app.
-
-    If `discover` is false, no module is imported.
-    """
+    """Return the registered sections. By default, the first call imports all modules `sitemaps`."""
     global _discovered
     with _discovery:
         if discover and not _discovered:
             previous = dict(_registered)
             try:
-                # The error of a class of ours is an error of the module that uses it.
-                names = {app.name for app in apps.get_app_configs()} - {__package__}
-                with _located({f"{name}.sitemaps" for name in names}):
+                with _located({f"{app.name}.sitemaps" for app in apps.get_app_configs()}):
                     autodiscover_modules("sitemaps")
             except BaseException:
-                _remove_failed(previous)
+                # The next call imports the module that failed again, so its sections must be new.
+                with _lock:
+                    for name in _registered.keys() - previous.keys():
+                        # Another thread may have imported other modules in the meantime.
+                        if _modules.get(name) not in sys.modules:
+                            del _registered[name]
                 raise
             _discovered = True
     with _lock:
         return dict(_registered)
 
 
-def _remove_failed(previous: Mapping[str, Section]) -> None:
-    """Remove the new sections of a module whose import failed, since the next call imports it again."""
-    with _lock:
-        for name in _registered.keys() - previous.keys():
-            # Another thread may have imported other modules in the meantime.
-            if _modules.get(name) not in sys.modules:
-                del _registered[name]
-
-
 @contextmanager
 def _located(modules: Collection[str]) -> Iterator[None]:
-    """Convert an error that is raised in `modules` to `ImproperlyConfigured` with the file and line.
-
-    `SystemExit` is also converted, since it would end a management command without a message.
-    """
+    """Convert an error that is raised in `modules` to `ImproperlyConfigured` with the file and line."""
     try:
         yield
+    # A SystemExit would end a management command without a message.
     except (Exception, SystemExit) as error:
         place = _place(error, modules)
         if place is None:
@@ -137,7 +124,6 @@ def _located(modules: Collection[str]) -> Iterator[None]:
 
 
 def _place(error: BaseException, modules: Collection[str]) -> str | None:
-    """Return the file and line in `modules` at which an error occurred, or `None`."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}"
     place = None
@@ -172,13 +158,12 @@ def _checked(sitemaps: object, subject: str) -> Mapping[str, Section]:
     # isinstance() would evaluate a lazy object, which could query the database. A proxy of any class can be
     # a mapping, so only certain mistakes are errors.
     kind = type(sitemaps)
-    is_wrong = issubclass(kind, _NOT_MAPPINGS) or not (
-        hasattr(kind, "__getitem__") or hasattr(kind, "__getattr__")
-    )
-    if is_wrong and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
-        example = "{'products': ProductSitemap}"
+    has_keys, is_proxy = hasattr(kind, "__getitem__"), hasattr(kind, "__getattr__")
+    is_wrong = issubclass(kind, _NOT_MAPPINGS) or not (has_keys or is_proxy)
+    if is_wrong and not (has_keys and hasattr(kind, "items")):
         raise ImproperlyConfigured(
-            f"{subject} is not a dict of sections, such as {example}, but of the type {kind.__name__}."
+            f"{subject} is not a dict of sections, such as {{'products': ProductSitemap}}, but of the type "
+            f"{kind.__name__}."
         )
     return cast("Mapping[str, Section]", sitemaps)
 
@@ -211,9 +196,7 @@ def name_problem(name: object) -> str | None:
         return f"a name must be a string, not {typed_repr(name)}."
     if not NAME.fullmatch(name):
         return "use only letters (a-z, A-Z), digits, hyphens and underscores."
-    if name.lower() in RESERVED:
-        return f"{name!r} is reserved. Choose another name."
-    return None
+    return f"{name!r} is reserved. Choose another name." if name.lower() == "index" else None
 
 
 def instance(section: Section) -> Any:
@@ -254,13 +237,11 @@ def has_host_hook(sitemap: object) -> bool:
     A method with other arguments is unrelated, and must not break classes written for Django's package.
     """
     # Looked up on the class, because a mock has every attribute.
-    if getattr_static(type(sitemap), "for_host", None) is None:
-        return False
-    try:
-        signature(sitemap.for_host).bind("www.example.com")  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        return False
-    return True
+    if getattr_static(type(sitemap), "for_host", None) is not None:
+        with suppress(TypeError, ValueError):
+            signature(sitemap.for_host).bind("www.example.com")  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 def declared_hosts(declarations: Mapping[str, Section], base: Base) -> dict[str, tuple[Base, ...]]:
@@ -276,11 +257,10 @@ def declared_hosts(declarations: Mapping[str, Section], base: Base) -> dict[str,
 
 def check_known(names: Iterable[str], declarations: Mapping[str, Section]) -> None:
     """Raise `UnknownSectionError` for a name of no section. The message suggests the most similar name."""
-    name = next((name for name in names if name not in declarations), None)
-    if name is None:
-        return
-    similar = get_close_matches(name, declarations, n=1)
-    # contrib never calls the `__len__()` of a project's mapping, but sorted() would, so pass an iterator.
-    listing = ", ".join(sorted(iter(declarations))) or "none"
-    hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
-    raise UnknownSectionError(f"There is no section {name!r}.{hint}")
+    for name in names:
+        if name not in declarations:
+            similar = get_close_matches(name, declarations, n=1)
+            # contrib never calls the `__len__()` of a project's mapping, but sorted() would.
+            listing = ", ".join(sorted(iter(declarations))) or "none"
+            hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
+            raise UnknownSectionError(f"There is no section {name!r}.{hint}")
