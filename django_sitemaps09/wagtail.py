@@ -17,12 +17,9 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.urls import reverse
 from django.utils import translation
+from wagtail import coreutils
 from wagtail.contrib.sitemaps import Sitemap
-from wagtail.coreutils import (
-    WAGTAIL_APPEND_SLASH,
-    get_content_languages,
-    get_supported_content_language_variant,
-)
+from wagtail.coreutils import WAGTAIL_APPEND_SLASH, get_content_languages
 from wagtail.models import Page, Site, get_page_models
 
 from django_sitemaps09.conf import conf
@@ -49,10 +46,7 @@ class WagtailPageSitemap(ModelSitemap[Any]):
     exclude: Sequence[type[Any]] = ()
 
     def for_host(self, domain: str) -> WagtailPageSitemap:
-        """Return the sitemap for the Wagtail sites that serve a host.
-
-        As in Wagtail, a requested host without a site of its own has the URLs of the default site.
-        """
+        """Return the sitemap for the Wagtail sites that serve a host, or for the default site."""
         self._check_page_classes()
         own_sites, sitemap = _own_sites(domain), copy(self)
         sites = own_sites or _default_sites(domain)
@@ -68,14 +62,11 @@ class WagtailPageSitemap(ModelSitemap[Any]):
         if len(roots_by_language) == 1:
             sitemap.location = _location(roots)
             return sitemap
-        rows = sitemap.get_queryset()
+        rows, groups = sitemap.get_queryset(), roots_by_language.items()
+        languages = [When(root.is_above, then=Value(root.page.locale.language_code)) for root in roots]
         sitemap.i18n = sitemap.alternates = True
-        sitemap.item_language = Case(
-            *(When(root.is_above, then=Value(root.page.locale.language_code)) for root in roots)
-        )
-        sitemap.location = {
-            code: _translated_location(group, rows) for code, group in roots_by_language.items()
-        }
+        sitemap.item_language = Case(*languages)
+        sitemap.location = {code: _translated_location(group, rows) for code, group in groups}
         return sitemap
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -162,15 +153,16 @@ def _default_sites(domain: str) -> list[Any]:
 def _roots(sites: Sequence[Any], *, has_urls: bool) -> tuple[list[_Root], list[str]]:
     """Return the root pages of a host's sites, the deepest first, and the paths of those of other sites.
 
-    If `has_urls` is true, locations are URLs on the hosts of the sites.
-
     A site has a root page in each locale. A translation that is the root page of another site belongs to
     that site. Wagtail serves no page below a translation that is a draft, or whose locale is not a content
-    language.
+    language. If `has_urls` is true, locations are URLs on the hosts of the sites.
     """
     is_root = Q(has_site=True)
     if _is_translated():
-        keys, languages = Site.objects.values("root_page__translation_key"), get_content_languages()
+        keys, languages = (
+            Site.objects.values("root_page__translation_key"),
+            get_content_languages(),
+        )
         is_root |= Q(live=True, locale__language_code__in=languages, translation_key__in=keys)
     pages = Page.objects.annotate(has_site=Exists(Site.objects.filter(root_page=OuterRef("pk"))))
     own_roots: list[_Root] = []
@@ -226,7 +218,7 @@ def _url_language(root: Any) -> str:
     code: str = root.locale.language_code
     try:
         # Wagtail prefers the active language if it is a variant of the locale.
-        is_variant = get_supported_content_language_variant(conf.language) == code
+        is_variant = coreutils.get_supported_content_language_variant(conf.language) == code
     except LookupError:
         is_variant = False
     return conf.language if is_variant else code

@@ -93,7 +93,6 @@ def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
 def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     """Return the aggregates that a query of the rows can compute without changing its other columns."""
     query, own = rows.query, facts(rows)
-    names = [alias("aggregate", place) for place in range(len(aggregates))]
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
     # joined, and loses its rows if a join has the same name.
@@ -110,15 +109,14 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
         is_divided = not own.is_grouped and bool(own.order_joins)
     if query.distinct and is_divided:
         return []
-    joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
+    columns = {alias("aggregate", place): aggregate for place, aggregate in enumerate(aggregates)}
+    joined_query = rows.annotate(**columns).query
     if query.distinct_fields or (own.is_sliced and own.has_instances):
         # Django cannot group distinct(fields). Beside a slice, aggregates cover all related rows, however
         # they are read.
         return []
-    joins = [
-        internals.to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names
-    ]
-    own_joins = internals.to_many_joins(query)
+    own_joins, parts = internals.to_many_joins(query), [joined_query.annotations[name] for name in columns]
+    joins = [internals.to_many_joins(joined_query, _tables([part])) for part in parts]
     # Further joins would repeat the rows of a group, and the rows of other joins.
     can_join = not own.is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
     return [part for part, tables in zip(aggregates, joins, strict=True) if can_join or tables <= own_joins]
@@ -154,10 +152,8 @@ def _with_subqueries(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any
         return subqueries[expression]
     parts = [_with_subqueries(part, subqueries) for part in _parts(expression)]
     if isinstance(expression, Q):
-        children = [
-            (child[0], part) if isinstance(child, tuple) else part
-            for child, part in zip(expression.children, parts, strict=True)
-        ]
+        pairs = zip(expression.children, parts, strict=True)
+        children = [(child[0], part) if isinstance(child, tuple) else part for child, part in pairs]
         return Q.create(children, expression.connector, expression.negated)
     result = expression.copy()
     result.set_source_expressions(parts)
@@ -182,8 +178,8 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
 def annotate(sitemap: object, items: Any) -> Any:
     """Return items with the values of the declared expressions, if Django can annotate these items.
 
-    Rows that the project has fetched are copied, with what it did to them: another section can list the
-    same rows. For all other items, `load_columns` reads the values.
+    For all others, `load_columns` reads the values. Rows that the project has fetched are copied, with what
+    it did to them: another section can list the same rows.
     """
     expressions = declared_expressions(sitemap)
     if not expressions:
@@ -266,7 +262,7 @@ def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
     """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
 
-    A row is found by its primary key, or if that is ambiguous, also by its annotations; a dict by all values.
+    A row is found by its primary key, if that is ambiguous, also by its annotations, a dict by all values.
     """
     rows, query = items.all(), items.query
     if facts(rows).can_reorder and not facts(rows).needs_order:
@@ -341,12 +337,11 @@ def load_columns(
 
     Values that rows lack are read with one query for the rows of a model.
     """
-    names = [*expressions]
     with suppress(AttributeError):
-        return range(len(items)), {name: list(map(attrgetter(name), items)) for name in names}
+        return range(len(items)), {name: list(map(attrgetter(name), items)) for name in expressions}
     rows_by_model: dict[Any, list[Any]] = {}
     for item in items:
-        if all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names):
+        if all(name in item if isinstance(item, dict) else hasattr(item, name) for name in expressions):
             continue
         if not isinstance(item, Model):
             raise ImproperlyConfigured(
@@ -360,10 +355,10 @@ def load_columns(
         # An order of the model over a multi-valued relation would repeat what an aggregate covers.
         keys = [item.pk for item in instances]
         rows = add_columns(QuerySet(model, using=using).order_by().filter(pk__in=keys), expressions)
-        values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
+        values = {pk: columns for pk, *columns in rows.values_list("pk", *expressions)}
         for item in instances:
             if item.pk in values:
-                vars(item).update(zip(names, values[item.pk], strict=True))
+                vars(item).update(zip(expressions, values[item.pk], strict=True))
             else:
                 deleted.add(id(item))
     places = [place for place, item in enumerate(items) if id(item) not in deleted]

@@ -111,9 +111,9 @@ class Sitemap(_Base[ItemT]):
     """A section of a site. Override `items()` and any of the hooks, such as `lastmod`.
 
     Each attribute of `django.contrib.sitemaps.Sitemap` has the same meaning here. Further optional methods
-    take the item. `images` and `videos` return a list of `Image` or `Video` objects, and `news` returns a
-    `News` object. A method `x_default` returns `True`, `False` or a URL. A method `alternates` returns a
-    list of `Alternate` objects. Unless `i18n` is set, one of them must link to the item itself.
+    take the item. `images`, `videos` and `alternates` return lists of `Image`, `Video` or `Alternate`
+    objects, and `news` returns a `News` object. A method `x_default` returns `True`, `False` or a URL.
+    Unless `i18n` is set, one of the `alternates` must link to the item itself.
     """
 
     #: Further allowed hosts for absolute locations, such as `https://shop.example.com` or only a host name.
@@ -137,11 +137,9 @@ class Sitemap(_Base[ItemT]):
         try:
             url = item.get_absolute_url  # type: ignore[attr-defined]
         except AttributeError as error:
-            way = ", or use StaticViewSitemap for view names" if isinstance(item, str) else ""
-            raise AttributeError(
-                f"{error}. {type(self).__qualname__} has no `location`: define "
-                f"`def location(self, item)`{way}"
-            ) from None
+            way = "define `def location(self, item)`"
+            way += ", or use StaticViewSitemap for view names" if isinstance(item, str) else ""
+            raise AttributeError(f"{error}. {type(self).__qualname__} has no `location`: {way}") from None
         return url()  # type: ignore[no-any-return]
 
     if not TYPE_CHECKING:
@@ -171,7 +169,7 @@ class Sitemap(_Base[ItemT]):
                         continue
                     return None
             return cast("date | None", latest)
-        rows, name = annotate(self, in_page_order(read_items(self))), alias("lastmod")
+        rows, name = _annotated_items(self), alias("lastmod")
         query, own = rows.query, facts(rows)
         # aggregate() drops the order.
         if own.is_fetched or own.is_limited or name not in query.annotations or own.needs_order:
@@ -186,8 +184,7 @@ class Sitemap(_Base[ItemT]):
         elif rows.filter(**{f"{name}__isnull": True}).exists():
             return None
         totals = rows.aggregate(**aggregates)
-        newest: date | None = None if totals.get("without") else totals["newest"]
-        return newest
+        return None if totals.get("without") else totals["newest"]
 
     @property
     def paginator(self) -> Paginator[Any]:
@@ -337,10 +334,8 @@ def queryset_problem(value: object, verb: str = "be") -> str:
     model = value if isinstance(value, type) and issubclass(value, Model) else getattr(value, "model", None)
     example = f"`{getattr(model, '__name__', 'Article')}.objects.all()`"
     if isinstance(value, (FunctionType, MethodType)):
-        return (
-            f"must {verb} a queryset, not a function. Call the function, as in {example}, or override "
-            "`get_queryset()`."
-        )
+        ways = f"Call the function, as in {example}, or override `get_queryset()`."
+        return f"must {verb} a queryset, not a function. {ways}"
     kind = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
     return f"must {verb} a queryset, such as {example}, not {kind}."
 

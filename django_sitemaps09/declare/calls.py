@@ -57,7 +57,6 @@ Step: TypeAlias = (
     | Hook
     | Literal["items", "instances", "positions", "languages", "get_urls", "x_default", "extensions"]
 )
-
 # Characters kept from each end of a query. The table and the conditions are at its end, after all columns.
 _BEGIN, _END = 60, 140
 # The maximum number of keys in a warning.
@@ -67,10 +66,7 @@ _WORDS = frozenset({str, float, NoneType})
 
 
 class Items(NamedTuple):
-    """Keys of a slice's items, and the errors of skipped items and fields.
-
-    If `raises_errors` is true, the errors of functions are raised and not reported.
-    """
+    """Keys of a slice's items, and the errors of skipped items and fields, unless `raises_errors`."""
 
     keys: Sequence[Hashable]
     errors: list[ItemError]
@@ -153,10 +149,7 @@ def log_skips() -> Iterator[list[ItemError]]:
 
 
 def skip_error(item: Any, field: str, error: Exception) -> None:
-    """Skip a value of an item, because its hook raised this error.
-
-    Raise one of the `SHARED_ERRORS`, and any error that nobody collects, since nobody would see it.
-    """
+    """Skip a value whose hook raised this error. Raise it if it is shared, or if nobody collects it."""
     errors = _collector.get()
     if isinstance(error, SHARED_ERRORS) or errors is None:
         raise error
@@ -166,10 +159,7 @@ def skip_error(item: Any, field: str, error: Exception) -> None:
 def log_skipped(
     logger: logging.Logger, errors: Iterable[object], count: int, where: str = "Skipped"
 ) -> None:
-    """Log the first errors, one per line after `where`, and the number of further errors.
-
-    A hook that fails for every item must not log thousands of lines for each request.
-    """
+    """Log the first errors, one per line after `where`, and only the number of the others."""
     for error in islice(errors, MAX_LOGGED):
         logger.warning("%s %s", where, error)
     if count > MAX_LOGGED:
@@ -198,10 +188,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Costs:
-    """Total time and the cost of each step, in a form that can be pickled.
-
-    `ignored_keys` has the first few keys in the dicts of `get_urls()` that are not written.
-    """
+    """Total time, the cost of each step, and the first few keys of `get_urls()` that are not written."""
 
     seconds: float = 0.0
     steps: dict[Step, Cost] = dataclass_field(default_factory=dict)
@@ -218,9 +205,8 @@ class Costs:
 
 
 # The costs that are being recorded, and the databases whose queries are counted.
-_recording: ContextVar[tuple[Costs, Sequence[BaseDatabaseWrapper]] | None] = ContextVar(
-    "sitemaps09_costs", default=None
-)
+_recording: ContextVar[tuple[Costs, list[BaseDatabaseWrapper]] | None]
+_recording = ContextVar("sitemaps09_costs", default=None)
 
 
 @contextmanager
@@ -347,10 +333,7 @@ CONVERTERS: dict[str, Callable[[Any], str | None]] = {
 def texts(
     values: Sequence[Any], field: str, items: Items, convert: Callable[[Any], str | None] | None = None
 ) -> Sequence[str | None]:
-    """Return a column of values of an optional element as text, with `None` if missing or invalid.
-
-    `convert` is by default that of `CONVERTERS`. Invalid values are reported.
-    """
+    """Return a column of values as text, or `None`, by `CONVERTERS` or `convert`. Report invalid ones."""
     convert, kinds = convert or CONVERTERS[field], {*map(type, values)}
     # A column of common types is converted at once, or each of its different values is. If one of them is
     # invalid, or has a time zone that fails, each value is converted below.

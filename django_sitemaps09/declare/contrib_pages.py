@@ -59,9 +59,8 @@ _PLAIN = frozenset({str, float, date, datetime, NoneType})
 class TranslatedItems(Sequence[Any]):
     """A sequence of `(item, language)` pairs as in `django.contrib.sitemaps`, for a paginator.
 
-    If all items have the same languages, these are `codes`. Then the database counts the rows of most
-    querysets, and only the rows of a page are read. Otherwise, counting and slicing iterate over all items,
-    and determine the languages of each of them.
+    If all items have the same languages, `codes`, the database counts the rows of most querysets, and only
+    those of a page are read. Otherwise, counting and slicing determine the languages of all items.
     """
 
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
@@ -86,7 +85,6 @@ class TranslatedItems(Sequence[Any]):
         return in_item_language(self._sitemap, item, codes)
 
     def _language_problem(self, item: Any) -> str | None:
-        """Return why the language that an expression declares for an item is not listed, or `None`."""
         if not is_expression(self._sitemap.item_language):
             return None
         code = column(self._sitemap.item_language, ITEM_LANGUAGE, item)
@@ -122,18 +120,15 @@ class TranslatedItems(Sequence[Any]):
 
 
 class ColumnPaginator(Paginator):  # type: ignore[type-arg]
-    """Django's paginator, whose pages have the values of the declared expressions, and locations.
-
-    It counts `counted_items`, which have only the joins that the number of rows needs.
-    """
+    """Django's paginator with declared values on the rows of its pages. It counts `counted_items`."""
 
     def __init__(self, sitemap: Any, items: QuerySet[Any], counted_items: QuerySet[Any]) -> None:
         super().__init__(items, sitemap.limit)
-        self._sitemap, self._counted_items = sitemap, counted_items
+        self._sitemap, self.counted_items = sitemap, counted_items
 
     @cached_property
     def count(self) -> int:
-        return count_rows(self._counted_items)
+        return count_rows(self.counted_items)
 
     def page(self, number: Any) -> Any:
         page, expressions = super().page(number), declared_expressions(self._sitemap)
@@ -281,10 +276,7 @@ def _link(language: str, location: str) -> dict[str, str]:
 
 
 def entry_value(value: Any) -> Any:
-    """Return a value of an entry dict as Django's template uses it; `None` if it writes nothing for it.
-
-    Raise `ValueError` for a value that `check_text()` refuses.
-    """
+    """Return a value of an entry dict as Django's template uses it; `None` if it writes nothing for it."""
     return _written(template_value(value))
 
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import hosts
 from django_sitemaps09.declare.base import ModelT, Sitemap, checked_items, queryset_problem
+from django_sitemaps09.declare.hosts import find_site
 from django_sitemaps09.orm.facts import facts, identifying_columns, key_names
 from django_sitemaps09.protocol import News, typed_repr
 
@@ -36,7 +36,7 @@ class ModelSitemap(Sitemap[ModelT]):
     model: type[ModelT] | None = None
     key: str = "pk"
     site_field: str | None = None
-    # Private attributes have a prefix, since a project's class could use any other name.
+    # With a prefix, since a project's class could use any other name.
     _sitemaps09_domain: str | None = None
 
     def get_queryset(self) -> QuerySet[ModelT]:
@@ -68,10 +68,10 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         own = facts(rows)
-        if not own.is_queryset or own.is_fetched or rows.ordered:
+        if not own.is_queryset or own.is_fetched or rows.ordered or own.is_limited or own.is_combined:
             return rows
         # The order of the model can change the groups, although Django does not sort groups by it.
-        if own.is_limited or own.is_combined or own.needs_order:
+        if own.needs_order:
             return rows
         query = rows.query
         if not own.can_reorder and (query.distinct or own.is_grouped):
@@ -86,7 +86,7 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     domain = sitemap._sitemaps09_domain
     if domain is None:
         return apps.get_model("sites", "Site").objects.get_current()
-    site = hosts.find_site(domain)
+    site = find_site(domain)
     if site is None:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
@@ -121,10 +121,9 @@ def field_problem(
 
 
 class NewsSitemap(ModelSitemap[ModelT]):
-    """A section for the rows of the last two days, newest first.
+    """A section for the rows of the last two days, newest first: page 1 always has the newest rows.
 
-    In addition to the attributes of `ModelSitemap`, set `date_field` and `publication_name`. Page 1 always
-    has the newest rows.
+    In addition to the attributes of `ModelSitemap`, set `date_field` and `publication_name`.
     """
 
     limit: int = protocol.MAX_NEWS
@@ -137,15 +136,11 @@ class NewsSitemap(ModelSitemap[ModelT]):
         return str(item)
 
     def news(self, item: ModelT) -> News | None:
-        """Return the `News` of an item, or `None`.
-
-        By default, the language is `publication_language` or `LANGUAGE_CODE`, and `date_field` is the date.
-        """
+        """Return the `News` of an item or `None`, in `publication_language` or else in `LANGUAGE_CODE`."""
         language, published = self.publication_language or conf.language, getattr(item, self.date_field)
         return News(self.publication_name, language, published, self.title(item))
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
-        """Return the rows whose `date_field` is between two days ago and now, newest first."""
         if problem := field_problem(self.date_field, rows.model, (DateField,), "a date field"):
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__}.date_field is {typed_repr(self.date_field)}, but {problem}. "
@@ -162,8 +157,7 @@ class NewsSitemap(ModelSitemap[ModelT]):
         elif timezone.is_naive(now):
             bounds = [bound.replace(tzinfo=None) for bound in bounds]
         recent_rows = filter_rows(self, rows, {f"{self.date_field}__range": bounds})
-        sorted_rows: QuerySet[ModelT] = recent_rows.order_by(f"-{self.date_field}", "-pk")
-        return sorted_rows
+        return recent_rows.order_by(f"-{self.date_field}", "-pk")  # type: ignore[no-any-return]
 
 
 class StaticViewSitemap(Sitemap[str]):
@@ -174,9 +168,8 @@ class StaticViewSitemap(Sitemap[str]):
     def items(self) -> Iterable[str]:
         names = self.viewnames
         if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-            raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.viewnames must be a list, not {typed_repr(names)}."
-            )
+            problem = f"viewnames must be a list, not {typed_repr(names)}"
+            raise ImproperlyConfigured(f"{type(self).__qualname__}.{problem}.")
         return list(names)
 
     def default_location(self, item: str) -> str:

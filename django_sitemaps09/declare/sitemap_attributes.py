@@ -1,7 +1,6 @@
-"""What a sitemap declares for a host: read once for a source, and validated here.
+"""The attributes and methods of a sitemap for a host: read once for a source, and validated.
 
-A class can be patched, and a property can depend on the instance. So a sitemap is read for each request and
-for each export, and nothing is kept between them.
+A class can be patched, and a property can depend on the instance, so nothing is kept between sources.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ FormatName: TypeAlias = Literal["xml", "text"]
 
 @dataclass(frozen=True)
 class Declared:
-    """The declarations of a sitemap for a host.
-
-    Of an opaque sitemap, `hooks` and all that follow are not read, since its `get_urls()` decides.
-    """
+    """What a sitemap declares. `hooks` and all that follow are not read of an opaque one."""
 
     sitemap: Any
     #: The base that paths are joined to.
@@ -73,20 +69,16 @@ class Declared:
 
 
 def is_compiled(sitemap: object) -> bool:
-    """Return whether a sitemap is compiled. Otherwise it is opaque, and read through `get_urls()`.
-
-    This depends on the current attributes of the object, since its class can be patched.
-    """
+    """Return whether a sitemap is compiled. Otherwise it is opaque, and read through `get_urls()`."""
     # isinstance() is true for a mock of the class.
     return issubclass(type(sitemap), Sitemap) and is_original(sitemap, *CONTRIB_INTERNALS)
 
 
 def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
-    """Return what a sitemap that `bind()` returned declares for a host.
+    """Return what a sitemap that `bind()` returned declares. Raise `ImproperlyConfigured` if it is invalid.
 
-    Raise `ImproperlyConfigured` for an invalid declaration. But `django.contrib.sitemaps` accepts any
-    value, and a class for it can use our attributes for something else: if a class declares no expressions,
-    its invalid constants are reported, and its invalid `format` or `hosts` mean nothing.
+    But `django.contrib.sitemaps` accepts any value, and a class for it can use our attributes for something
+    else: without expressions, invalid constants are reported, and invalid `format` or `hosts` are ignored.
     """
     is_opaque, is_i18n = not is_compiled(sitemap), getattr(sitemap, "i18n", True)
     hooks = {} if is_opaque else {name: getattr(sitemap, name, None) for name in FIELDS}
@@ -122,8 +114,8 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
     if problem := location_problem(hooks["location"], languages):
         raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
     constants, errors = _constants(sitemap, hooks, is_strict=bool(expressions))
-    has_original = is_original(sitemap, "get_languages_for_item")
-    item_languages = None if has_original or not is_i18n else sitemap.get_languages_for_item
+    has_own_languages = is_i18n and not is_original(sitemap, "get_languages_for_item")
+    item_languages = sitemap.get_languages_for_item if has_own_languages else None
     return Declared(
         *(sitemap, base, limit, hosts, format_name, content, extensions, is_linked),
         *(hooks, expressions, constants, errors, languages, sitemap.x_default, item_languages),
@@ -137,18 +129,18 @@ def _constants(
     constants: dict[Field, str | None] = {}
     errors = []
     for name in FIELDS[1:]:
-        value = hooks[name]
-        if not (callable(value) or is_expression(value)):
-            try:
-                constants[name] = CONVERTERS[name](value)
-            except ValueError as error:
-                if is_strict:
-                    raise ImproperlyConfigured(
-                        f"{type(sitemap).__qualname__}.{name}: {error}. Change or remove it, or declare a "
-                        "query expression or a method that takes the item."
-                    ) from error
-                constants[name] = None
-                errors.append(ItemError("any", name, str(error)))
+        if callable(hooks[name]) or is_expression(hooks[name]):
+            continue
+        try:
+            constants[name] = CONVERTERS[name](hooks[name])
+        except ValueError as error:
+            if is_strict:
+                raise ImproperlyConfigured(
+                    f"{type(sitemap).__qualname__}.{name}: {error}. Change or remove it, or declare a "
+                    "query expression or a method that takes the item."
+                ) from error
+            constants[name] = None
+            errors.append(ItemError("any", name, str(error)))
     return constants, errors
 
 
@@ -176,10 +168,7 @@ def _hosts(value: Any, show: Callable[[object], str]) -> Any:
 
 
 def page_size(limit: Any, show: Callable[[object], str] = typed_repr) -> int:
-    """Return a `limit` as an integer, converted as in Django's paginator: `"60"` becomes 60.
-
-    Raise `ValueError` if it is less than 1, or not a whole number.
-    """
+    """Return a `limit` as a positive integer, converted as in Django's paginator: `"60"` becomes 60."""
     with suppress(TypeError, ValueError, OverflowError):
         size = int(limit)
         # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
@@ -189,8 +178,8 @@ def page_size(limit: Any, show: Callable[[object], str] = typed_repr) -> int:
     raise ValueError(f"must be a whole number of at least 1, not {show(limit)}")
 
 
-#: Rules of attributes: they return the meaning of a value, or raise `ValueError` with what is wrong.
-#: The second argument returns the words for a value. Checks use these rules on the data of a class.
+#: Rules of attributes, also for checks: they return the meaning of a value, or raise `ValueError`. The
+#: second argument returns the words for a value.
 RULES: dict[str, Callable[[Any, Callable[[object], str]], Any]] = {
     "format": _format,
     "protocol": _protocol,
