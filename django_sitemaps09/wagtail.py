@@ -159,10 +159,8 @@ def _roots(sites: Sequence[Any], *, has_urls: bool) -> tuple[list[_Root], list[s
     """
     is_root = Q(has_site=True)
     if _is_translated():
-        keys, languages = (
-            Site.objects.values("root_page__translation_key"),
-            get_content_languages(),
-        )
+        keys = Site.objects.values("root_page__translation_key")
+        languages = get_content_languages()
         is_root |= Q(live=True, locale__language_code__in=languages, translation_key__in=keys)
     pages = Page.objects.annotate(has_site=Exists(Site.objects.filter(root_page=OuterRef("pk"))))
     own_roots: list[_Root] = []

@@ -10,7 +10,7 @@ from decimal import Decimal
 from inspect import getattr_static
 from itertools import chain
 from types import FunctionType, MethodType, NoneType
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     ItemT = TypeVar("ItemT", default=Any)
     ModelT = TypeVar("ModelT", bound=Model, default=Any)
 
+    Columns: TypeAlias = LocationTemplate | Combinable
+
     class _Base(Generic[ItemT]):
         """The interface of Django's `Sitemap`, with all types that each hook can have here."""
 
@@ -65,24 +67,11 @@ if TYPE_CHECKING:
         alternates: bool | Callable[[ItemT], Iterable[Alternate | tuple[str, str]] | None]
         x_default: bool | Callable[[ItemT], bool | str | None]
         latest_lastmod: date | None
-        location: (
-            str
-            | LocationTemplate
-            | Combinable
-            | Mapping[str, LocationTemplate | Combinable]
-            | Callable[[ItemT], str]
-        )
+        location: str | Columns | Mapping[str, Columns] | Callable[[ItemT], str]
         item_language: Combinable | None
         lastmod: date | Combinable | Callable[[ItemT], date | None] | None
         changefreq: str | Combinable | Callable[[ItemT], str | None] | None
-        priority: (
-            float
-            | Decimal
-            | Combinable
-            | Callable[[ItemT], float | None]
-            | Callable[[ItemT], Decimal | None]
-            | None
-        )
+        priority: float | Decimal | Combinable | Callable[[ItemT], float | Decimal | None] | None
 
         def items(self) -> Iterable[ItemT]: ...
         @property

@@ -3,17 +3,16 @@
 Who calls a method depends on the class and on the reader:
 
 * For a class of this package, native views and exports call all methods by `Items.call()`. An exception
-  skips the element, or the item if the method is `location` or `get_languages_for_item`. It becomes an
-  `ItemError`, but `SHARED_ERRORS` fail the section.
+  skips the element, or for `location` and `get_languages_for_item` the item, as an `ItemError`. But
+  `SHARED_ERRORS` fail the section.
 * In Django's pages, the loop of `django.contrib.sitemaps` calls `location`, `lastmod`, `changefreq` and
   `priority` by `_get()`. Ours passes an exception to `skip_error()`, which skips the element. Exceptions
-  of `location` and of `get_languages_for_item` are raised, as in contrib. All other methods are called by
-  `Items.call()`.
+  of `location` and `get_languages_for_item` are raised, as in contrib. `Items.call()` calls the others.
 * For an opaque sitemap, and so for each class of contrib, all readers call `get_urls()`. Unless the class
   extends ours, no exception is caught: Django's pages raise it, and other readers fail the section.
 
-Two context variables collect errors and costs: between a reader and `_get()`, contrib's code is on the
-stack, and passes nothing on.
+Errors and costs are collected in context variables, since contrib's code, which passes nothing on, is
+between a reader and `_get()`.
 """
 
 from __future__ import annotations

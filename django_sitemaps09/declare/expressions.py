@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.orm.internals import Col
-from django_sitemaps09.protocol import SafeColumn, TemplateColumn, short_repr, typed_repr
+from django_sitemaps09.protocol import SafeColumn, TemplateColumn, typed_repr
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
@@ -273,7 +273,7 @@ class PathTemplate(LocationTemplate):
 
 
 class CompiledPath(NamedTuple):
-    """Literals of a `PathTemplate`. Between two is the index of an expression, or in the format `%s`."""
+    """A `PathTemplate` as literals, and between each two the index of an expression, in the format `%s`."""
 
     literals: Sequence[str]
     positions: Sequence[int]
@@ -335,26 +335,3 @@ def slugs(column: Sequence[Any]) -> SafeColumn | None:
     if lines is None or not lines.isascii() or lines.encode().translate(None, SLUG_CHARACTERS + b"\n"):
         return None
     return SafeColumn(column)
-
-
-def location_problem(location: object, languages: Iterable[object] | None) -> str | None:
-    """Return why a dict `location` is invalid; `None` for a valid dict, and for any other `location`.
-
-    Without `i18n`, `languages` is `None`.
-    """
-    if not isinstance(location, Mapping):
-        return None
-    if languages is None:
-        return "is a dict by language, which has no effect without i18n"
-    if not location:
-        return "is an empty dict"
-    missing = sorted({str(code) for code in languages if code not in location})
-    if missing:
-        return f"is a dict without the languages {', '.join(missing)}"
-    for code, value in location.items():
-        if not (isinstance(value, LocationTemplate) or is_expression(value)):
-            return (
-                f"is a dict whose value for {short_repr(code)} must be a Route, a PathTemplate or a query "
-                f"expression, not {type(value).__name__}"
-            )
-    return None

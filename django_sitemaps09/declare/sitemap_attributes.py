@@ -5,7 +5,7 @@ A class can be patched, and a property can depend on the instance, so nothing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Number
@@ -21,9 +21,9 @@ from django_sitemaps09.declare.expressions import (
     HOOKS,
     Field,
     Hook,
+    LocationTemplate,
     expressions_in,
     is_expression,
-    location_problem,
 )
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
 from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
@@ -142,6 +142,24 @@ def _constants(
             constants[name] = None
             errors.append(ItemError("any", name, str(error)))
     return constants, errors
+
+
+def location_problem(location: object, languages: Iterable[object] | None) -> str | None:
+    """Return why a dict `location` is invalid, or `None`. Without `i18n`, `languages` is `None`."""
+    if not isinstance(location, Mapping):
+        return None
+    if languages is None:
+        return "is a dict by language, which has no effect without i18n"
+    if not location:
+        return "is an empty dict"
+    missing = sorted({str(code) for code in languages if code not in location})
+    if missing:
+        return f"is a dict without the languages {', '.join(missing)}"
+    for code, value in location.items():
+        if not (isinstance(value, LocationTemplate) or is_expression(value)):
+            forms, subject = "a Route, a PathTemplate or a query expression", protocol.short_repr(code)
+            return f"is a dict whose value for {subject} must be {forms}, not {type(value).__name__}"
+    return None
 
 
 def _format(value: object, show: Callable[[object], str]) -> FormatName:

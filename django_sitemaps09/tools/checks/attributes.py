@@ -28,16 +28,10 @@ from django_sitemaps09.declare import (
     is_contribs,
 )
 from django_sitemaps09.declare.calls import CONVERTERS
-from django_sitemaps09.declare.expressions import (
-    EXTENDING,
-    FIELDS,
-    LocationTemplate,
-    is_expression,
-    location_problem,
-)
+from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTemplate, is_expression
 from django_sitemaps09.declare.extensions import repeated_name
 from django_sitemaps09.declare.routes import Route
-from django_sitemaps09.declare.sitemap_attributes import RULES, page_size
+from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
 from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
 from django_sitemaps09.protocol import Extension, has_text
 from django_sitemaps09.tools.checks.querysets import did_you_mean, names_in_rows
