@@ -20,17 +20,10 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
-from django_sitemaps09.declare import contrib_pages
+from django_sitemaps09.declare import contrib_pages, expressions
 from django_sitemaps09.declare.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_skips, skip_error
-from django_sitemaps09.declare.expressions import (
-    FIELDS,
-    LocationTemplate,
-    Newest,
-    alias,
-    declared_expressions,
-    is_expression,
-)
+from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, Newest, alias, is_expression
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, in_page_order, iterate_unordered, pin_database
 from django_sitemaps09.protocol import (
@@ -162,8 +155,8 @@ class Sitemap(_Base[ItemT]):
         query, own = rows.query, facts(rows)
         # aggregate() drops the order.
         if own.is_fetched or own.is_limited or name not in query.annotations or own.needs_order:
-            expressions = {name: declared_expressions(self)[name]}
-            columns = (load_columns(expressions, chunk)[1][name] for chunk in chunks(rows, AT_A_TIME))
+            lastmod = {name: expressions.declared_expressions(self)[name]}
+            columns = (load_columns(lastmod, chunk)[1][name] for chunk in chunks(rows, AT_A_TIME))
             lastmods = list(chain.from_iterable(columns))
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
@@ -189,8 +182,8 @@ class Sitemap(_Base[ItemT]):
         if not isinstance(items, QuerySet):
             has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
             return Paginator(items if has_slices else list(items), self.limit)
-        own = facts(items)
-        can_drop_columns = declared_expressions(self) and not (own.is_fetched or own.repeats_rows)
+        own, declared = facts(items), expressions.declared_expressions(self)
+        can_drop_columns = declared and not (own.is_fetched or own.repeats_rows)
         counted_items = in_page_order(read_items(self)) if can_drop_columns else items
         return contrib_pages.ColumnPaginator(self, items, pin_database(counted_items, items.db))
 
@@ -218,7 +211,6 @@ class Sitemap(_Base[ItemT]):
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
-        base = f"{protocol}://{domain}"
         try:
             # Unlike the base of native views, a domain can have a path at its end.
             uri(f"https://{domain}/")
@@ -247,8 +239,8 @@ class Sitemap(_Base[ItemT]):
                     # A time can be out of range in UTC.
                     with suppress(ValueError):
                         self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
-            hosts = contrib_pages.hosts_of(self, base)
-            urls = contrib_pages.filter_on_host(urls, base, hosts, errors)
+            hosts = contrib_pages.hosts_of(self, protocol, domain)
+            urls = contrib_pages.filter_on_host(urls, f"{protocol}://{domain}", hosts, errors)
             return contrib_pages.add_hook_results(self, urls, hosts, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from itertools import accumulate, chain, islice
@@ -24,18 +23,9 @@ from django.utils.functional import cached_property
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import extensions
+from django_sitemaps09.declare import expressions, extensions
 from django_sitemaps09.declare.annotations import column, load_columns
 from django_sitemaps09.declare.calls import FAILED, MAX_LOGGED, Items, log_skipped
-from django_sitemaps09.declare.expressions import (
-    EXTENDING,
-    HOOKS,
-    ITEM_LANGUAGE,
-    LocationTemplate,
-    declared_expressions,
-    is_expression,
-    location_in,
-)
 from django_sitemaps09.declare.extensions import HookResults
 from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.facts import facts
@@ -74,7 +64,7 @@ class TranslatedItems(Sequence[Any]):
 
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
         for chunk in chunks(items, AT_A_TIME):
-            places, _ = load_columns(declared_expressions(self._sitemap), chunk)
+            places, _ = load_columns(expressions.declared_expressions(self._sitemap), chunk)
             for item in (chunk[place] for place in places):
                 for code in self._codes or self._item_languages(item):
                     yield item, code
@@ -85,9 +75,9 @@ class TranslatedItems(Sequence[Any]):
         return in_item_language(self._sitemap, item, codes)
 
     def _language_problem(self, item: Any) -> str | None:
-        if not is_expression(self._sitemap.item_language):
+        if not expressions.is_expression(self._sitemap.item_language):
             return None
-        code = column(self._sitemap.item_language, ITEM_LANGUAGE, item)
+        code = column(self._sitemap.item_language, expressions.ITEM_LANGUAGE, item)
         return extensions.language_problem(code, self._sitemap._languages())  # noqa: SLF001 contrib's hook
 
     def __len__(self) -> int:
@@ -131,14 +121,16 @@ class ColumnPaginator(Paginator):  # type: ignore[type-arg]
         return count_rows(self.counted_items)
 
     def page(self, number: Any) -> Any:
-        page, expressions = super().page(number), declared_expressions(self._sitemap)
-        if not expressions or self._sitemap.i18n:
+        page, declared = super().page(number), expressions.declared_expressions(self._sitemap)
+        if not declared or self._sitemap.i18n:
             return page
         rows, location = list(page.object_list), self._sitemap.location
-        places, columns = load_columns(expressions, rows)
+        places, columns = load_columns(declared, rows)
         page.object_list = rows = [rows[place] for place in places]
-        if isinstance(location, LocationTemplate) and all(isinstance(row, Model) for row in rows):
-            urls = location.compiled().compose([columns[name] for name in location_in(location, None)[1]])
+        is_template = isinstance(location, expressions.LocationTemplate)
+        if is_template and all(isinstance(row, Model) for row in rows):
+            names = expressions.location_in(location, None)[1]
+            urls = location.compiled().compose([columns[name] for name in names])
             for row, url in zip(rows, urls.texts() if urls else (), strict=False):
                 setattr(row, URL_ATTRIBUTE, url)
         return page
@@ -147,9 +139,9 @@ class ColumnPaginator(Paginator):  # type: ignore[type-arg]
 def in_item_language(sitemap: Any, item: Any, codes: Sequence[str]) -> Sequence[str]:
     """Return only the language of an item, if an expression declares it."""
     # On classes written for `django.contrib.sitemaps`, the attribute can mean anything.
-    if not is_expression(sitemap.item_language):
+    if not expressions.is_expression(sitemap.item_language):
         return codes
-    own = extensions.spelling(column(sitemap.item_language, ITEM_LANGUAGE, item), codes)
+    own = extensions.spelling(column(sitemap.item_language, expressions.ITEM_LANGUAGE, item), codes)
     return [code for code in codes if code == own]
 
 
@@ -186,16 +178,15 @@ def filter_on_host(
     return entries
 
 
-def hosts_of(sitemap: Any, base: str) -> AllowedHosts:
+def hosts_of(sitemap: Any, scheme: str, domain: str) -> AllowedHosts:
     """Return the host that Django puts before a location, with the sitemap's `hosts`."""
-    scheme, _, domain = base.partition("://")
     # Django writes a domain as it is. The scheme can be any, too.
-    domain = protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/")
-    hosts = AllowedHosts(Base(scheme, domain), joins_paths=True, is_limited=False)
+    base = Base(scheme, protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/"))
+    others: tuple[Base, ...] = ()
     with suppress(Exception):
         # A project can use the attribute for something else.
-        return replace(hosts, others=AllowedHosts.parse(sitemap.hosts, hosts.base).others)
-    return hosts
+        others = AllowedHosts.parse(sitemap.hosts, base).others
+    return AllowedHosts(base, others, joins_paths=True, is_limited=False)
 
 
 def add_hook_results(
@@ -205,7 +196,7 @@ def add_hook_results(
     is_linked = sitemap.i18n and sitemap.alternates
     if is_linked and sitemap.x_default and extensions.default_has_no_prefix():
         _correct_x_default(urls)
-    hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
+    hooks = {name: hook for name in expressions.HOOKS if callable(hook := getattr(sitemap, name, None))}
     own_extensions = extensions.own_extensions(sitemap)
     x_default = sitemap.x_default if callable(sitemap.x_default) and is_linked else None
     if not (hooks or own_extensions or x_default):
@@ -224,7 +215,7 @@ def add_hook_results(
         results = extensions.content_results(hooks, own_extensions, rows, items)
         choices = items.call(x_default, rows, "x_default", failed=None) if x_default else ()
         for position, (url, place) in enumerate(zip(urls, places, strict=True)):
-            for name in EXTENDING:
+            for name in expressions.EXTENDING:
                 if name in results:
                     url[name] = _as_result(results[name][place])
                     if name in _MEDIA and url[name]:

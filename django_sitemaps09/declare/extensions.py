@@ -119,14 +119,12 @@ def create_batch(
         columns["images"] = _convert_lists("images", results, lambda _, i: resolve_image(i, hosts), items)
     if "videos" in results:
         pages = [localization.texts() for localization in localizations if localization.is_listed]
-        columns["videos"] = _convert_lists(
-            "videos",
-            results,
-            lambda i, value: resolve_video(
-                value, hosts, {hosts.absolute_url(url) for page in pages if (url := page[i])}
-            ),
-            items,
-        )
+
+        def video(i: int, value: Any) -> Video:
+            urls = {hosts.absolute_url(url) for page in pages if (url := page[i])}
+            return resolve_video(value, hosts, urls)
+
+        columns["videos"] = _convert_lists("videos", results, video, items)
     if "news" in results:
         columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
     if extensions := [name for name in results if isinstance(name, Extension)]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, cast
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.declare import expressions
 from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 from django_sitemaps09.declare.calls import CONVERTERS, SHARED_ERRORS
 from django_sitemaps09.declare.expressions import (
@@ -22,7 +23,6 @@ from django_sitemaps09.declare.expressions import (
     Field,
     Hook,
     LocationTemplate,
-    expressions_in,
     is_expression,
 )
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
@@ -82,9 +82,9 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
     """
     is_opaque, is_i18n = not is_compiled(sitemap), getattr(sitemap, "i18n", True)
     hooks = {} if is_opaque else {name: getattr(sitemap, name, None) for name in FIELDS}
-    expressions = expressions_in(hooks, sitemap.item_language if hooks and is_i18n else None)
+    columns = expressions.expressions_in(hooks, sitemap.item_language if hooks and is_i18n else None)
 
-    def value(name: str, default: Any, *, is_strict: bool = bool(expressions)) -> Any:
+    def value(name: str, default: Any, *, is_strict: bool = bool(columns)) -> Any:
         try:
             return RULES[name](getattr(sitemap, name, default), typed_repr)
         except Exception as error:
@@ -113,12 +113,12 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
     is_linked = languages is not None and bool(sitemap.alternates) and not is_text
     if problem := location_problem(hooks["location"], languages):
         raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
-    constants, errors = _constants(sitemap, hooks, is_strict=bool(expressions))
+    constants, errors = _constants(sitemap, hooks, is_strict=bool(columns))
     has_own_languages = is_i18n and not is_original(sitemap, "get_languages_for_item")
     item_languages = sitemap.get_languages_for_item if has_own_languages else None
     return Declared(
         *(sitemap, base, limit, hosts, format_name, content, extensions, is_linked),
-        *(hooks, expressions, constants, errors, languages, sitemap.x_default, item_languages),
+        *(hooks, columns, constants, errors, languages, sitemap.x_default, item_languages),
     )
 
 
