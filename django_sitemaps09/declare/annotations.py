@@ -57,9 +57,8 @@ def add_columns(
         expressions = {name: UniqueExpression(part, name) for name, part in expressions.items()}
     parts = [(name, part) for name, value in expressions.items() for part in _aggregates(value)]
     joined_parts = _joined(rows, [part for _, part in parts])
-    subqueries = {
-        part: _related_aggregate(rows, name, part) for name, part in parts if part not in joined_parts
-    }
+    other_parts = [(name, part) for name, part in parts if part not in joined_parts]
+    subqueries = {part: _related_aggregate(rows, name, part) for name, part in other_parts}
     columns = {name: _with_subqueries(value, subqueries) for name, value in expressions.items()}
     return annotated(rows, columns, is_selected=is_selected)
 

@@ -26,23 +26,15 @@ from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_ski
 from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, Newest, alias, is_expression
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, in_page_order, iterate_unordered, pin_database
-from django_sitemaps09.protocol import (
-    Alternate,
-    Extension,
-    Image,
-    News,
-    Video,
-    check_text,
-    plain_text,
-    typed_repr,
-    uri,
-)
+from django_sitemaps09.protocol import Extension, check_text, plain_text, typed_repr, uri
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
     from django.contrib.sites.requests import RequestSite
     from django.db.models.expressions import Combinable
     from typing_extensions import TypeVar
+
+    from django_sitemaps09.protocol import Alternate, Image, News, Video
 
     # The defaults allow subclasses without type arguments, as with Django's `Sitemap`.
     ItemT = TypeVar("ItemT", default=Any)
@@ -323,15 +315,8 @@ def queryset_problem(value: object, verb: str = "be") -> str:
 
 #: Internals of Django's `Sitemap`. A sitemap that overrides any of these is opaque.
 CONTRIB_INTERNALS = (
-    "_get",
-    "_items",
-    "_location",
-    "_urls",
-    "_languages",
-    "get_urls",
-    "get_protocol",
-    "get_domain",
-    "paginator",
+    *("_get", "_items", "_location", "_urls", "_languages"),
+    *("get_urls", "get_protocol", "get_domain", "paginator"),
 )
 # Saved at import, because the tests of a project can patch the class later.
 _OURS = dict(vars(Sitemap))

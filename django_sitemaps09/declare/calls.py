@@ -43,6 +43,8 @@ from django_sitemaps09.protocol import ItemError, plain_text
 
 logger = logging.getLogger(__name__)
 
+#: A method of a project, or another function of a value.
+Function: TypeAlias = Callable[[Any], Any]
 #: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()
 #: Errors that affect more than one item, so they are raised, and no item is skipped for them.
@@ -78,20 +80,14 @@ class Items(NamedTuple):
             self.errors.append(ItemError(protocol.key_excerpt(self.keys[position]), field, reason))
 
     def call(
-        self,
-        hook: Callable[[Any], Any],
-        items: Sequence[Any],
-        name: Step,
-        field: str = "",
-        *,
-        failed: Any = FAILED,
+        self, hook: Function, items: Sequence[Any], name: Step, field: str = "", *, failed: Any = FAILED
     ) -> list[Any]:
         """Call a method of the project for each item, as a measured step. By default, `field` is `name`."""
         with step(name):
             return self.each(hook, items, field or name, failed=failed)
 
     def each(
-        self, function: Callable[[Any], Any], values: Iterable[Any], field: str, *, failed: Any = FAILED
+        self, function: Function, values: Iterable[Any], field: str, *, failed: Any = FAILED
     ) -> list[Any]:
         """Return the result of `function` for each value. The result for `FAILED` is `failed`.
 
@@ -111,9 +107,7 @@ class Items(NamedTuple):
                 results.append(failed)
         return results
 
-    def each_of(
-        self, position: int, function: Callable[[Any], Any], values: Sequence[Any], field: str
-    ) -> list[Any]:
+    def each_of(self, position: int, function: Function, values: Sequence[Any], field: str) -> list[Any]:
         """Return the results of `function` for the values of one item. Skip values for which it fails."""
         item = self._replace(keys=[self.keys[position]] * len(values))
         return [result for result in item.each(function, values, field) if result is not FAILED]

@@ -7,13 +7,13 @@ method of the project, so it must not break the compatibility views.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import date, datetime
 from functools import partial
 from itertools import accumulate, chain, islice
 from types import NoneType
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.core.paginator import Paginator
@@ -35,11 +35,10 @@ from django_sitemaps09.protocol import Base, ItemError, News
 
 logger = logging.getLogger(__name__)
 
+Entries: TypeAlias = list[dict[str, Any]]
+
 # Paths of media are on the host of their sitemap, and a document can have sitemaps with different hosts.
-_MEDIA: dict[str, Callable[..., Any]] = {
-    "images": extensions.resolve_image,
-    "videos": extensions.resolve_video,
-}
+_MEDIA: dict[str, Any] = {"images": extensions.resolve_image, "videos": extensions.resolve_video}
 #: Attribute of a row with its location, where those of a page are composed at once.
 URL_ATTRIBUTE = "_sitemaps09_url"
 # Types whose values are the same in a template, unless they are false.
@@ -145,9 +144,7 @@ def in_item_language(sitemap: Any, item: Any, codes: Sequence[str]) -> Sequence[
     return [code for code in codes if code == own]
 
 
-def filter_on_host(
-    urls: list[dict[str, Any]], base: str, hosts: AllowedHosts, errors: list[ItemError]
-) -> list[dict[str, Any]]:
+def filter_on_host(urls: Entries, base: str, hosts: AllowedHosts, errors: list[ItemError]) -> Entries:
     """Return the entries, with the links, whose URLs are on the host that Django puts before a location.
 
     If two slashes begin a location, its host can be any of `hosts`.
@@ -189,9 +186,7 @@ def hosts_of(sitemap: Any, scheme: str, domain: str) -> AllowedHosts:
     return AllowedHosts(base, others, joins_paths=True, is_limited=False)
 
 
-def add_hook_results(
-    sitemap: Any, urls: list[dict[str, Any]], hosts: AllowedHosts, errors: list[ItemError]
-) -> list[dict[str, Any]]:
+def add_hook_results(sitemap: Any, urls: Entries, hosts: AllowedHosts, errors: list[ItemError]) -> Entries:
     """Add `images`, `videos`, `news`, `extensions` and further `alternates` to entry dicts."""
     is_linked = sitemap.i18n and sitemap.alternates
     if is_linked and sitemap.x_default and extensions.default_has_no_prefix():
@@ -235,7 +230,7 @@ def add_hook_results(
     return urls
 
 
-def _correct_x_default(urls: list[dict[str, Any]]) -> None:
+def _correct_x_default(urls: Entries) -> None:
     """Make the x-default the URL in the default language. Django removes what looks like its prefix."""
     for url in urls:
         link_by_language = {link["lang_code"]: link for link in url["alternates"]}

@@ -16,7 +16,7 @@ from django.urls import get_urlconf
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare.calls import FAILED, Items
+from django_sitemaps09.declare.calls import FAILED, Function, Items
 from django_sitemaps09.declare.expressions import EXTENDING, HOOKS, Hook, is_missing
 from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.protocol import Alternate, Batch, Column, Extension, Image, Localization, News, Video
@@ -81,10 +81,7 @@ def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:
 
 
 def content_results(
-    hooks: Mapping[Hook, Callable[[Any], Any]],
-    extensions: Sequence[Extension],
-    rows: Sequence[Any],
-    items: Items,
+    hooks: Mapping[Hook, Function], extensions: Sequence[Extension], rows: Sequence[Any], items: Items
 ) -> ResultColumns:
     columns: ResultColumns = {}
     for name, hook in hooks.items():
@@ -272,11 +269,8 @@ def alternates(
 
     def resolve_links(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in link_lists[position] or ()]
-        urls = [
-            (localization, hosts.absolute_url(location))
-            for localization, texts in columns
-            if (location := texts[position])
-        ]
+        located = [(localization, texts[position]) for localization, texts in columns]
+        urls = [(localization, hosts.absolute_url(url)) for localization, url in located if url]
         own_links = [(localization.language, url) for localization, url in urls if localization.language]
         pages = () if own_links else {url for localization, url in urls if localization.is_listed}
         checked = [(link.language, hosts.absolute_url(link.location)) for link in links]

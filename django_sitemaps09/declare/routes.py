@@ -133,9 +133,7 @@ def resolve_path(location: str, urlconf: str | None = None) -> ResolvedPath:
 # Maximum number for each resolver. On some servers, clients add some by setting script prefixes.
 _MAX_COMPILED = 1_000
 # Compiled routes by resolver. Each URLconf has a resolver, for example the URLconf of a test.
-_compiled_routes: WeakKeyDictionary[urls.URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
-    WeakKeyDictionary()
-)
+_compiled_routes = WeakKeyDictionary[urls.URLResolver, "dict[tuple[Any, ...], tuple[Candidate, ...]]"]()
 
 #: Function that quotes a column of values. Returns `None` if the results of `reverse()` might differ.
 Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]

@@ -17,14 +17,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.declare import expressions
 from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 from django_sitemaps09.declare.calls import CONVERTERS, SHARED_ERRORS
-from django_sitemaps09.declare.expressions import (
-    FIELDS,
-    HOOKS,
-    Field,
-    Hook,
-    LocationTemplate,
-    is_expression,
-)
+from django_sitemaps09.declare.expressions import FIELDS, HOOKS, Field, Hook, is_expression
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
 from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
 from django_sitemaps09.protocol import Base, Extension, ItemError, Limits, typed_repr
@@ -156,7 +149,7 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
     if missing:
         return f"is a dict without the languages {', '.join(missing)}"
     for code, value in location.items():
-        if not (isinstance(value, LocationTemplate) or is_expression(value)):
+        if not (isinstance(value, expressions.LocationTemplate) or is_expression(value)):
             forms, subject = "a Route, a PathTemplate or a query expression", protocol.short_repr(code)
             return f"is a dict whose value for {subject} must be {forms}, not {type(value).__name__}"
     return None
