@@ -145,7 +145,7 @@ def differing(old, new):
 @pytest.mark.slow
 def test_each_url_that_differs_is_submitted_once(tmp_path, engine, configure, monkeypatch):
     configure(INDEXNOW_URLS=[engine.url])
-    monkeypatch.setattr("django_sitemaps09.export.notify.search_engines.PAUSE", -1.0)
+    monkeypatch.setattr("django_sitemaps09.export.notify.client.PAUSE", -1.0)
     edits = Edits()
     edits.add(ROWS)
     folders = [tmp_path / host.removeprefix("https://") for host in HOSTS]

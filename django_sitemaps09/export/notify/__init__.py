@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.export.notify.search_engines import EndpointReport, Submission, generate_key
-from django_sitemaps09.export.notify.submission import submit, submit_hosts
+from django_sitemaps09.export.notify.submission import generate_key, submit, submit_hosts
+from django_sitemaps09.export.report import EndpointReport, Submission
 
 __all__ = ["EndpointReport", "Submission", "generate_key", "submit", "submit_hosts"]

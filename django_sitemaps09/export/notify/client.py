@@ -1,36 +1,41 @@
-"""HTTP requests that end at an absolute deadline, and a client that repeats small ones."""
+"""Send messages to search engines, in HTTP requests that end at an absolute deadline."""
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from http.client import responses
 from threading import Timer
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
-from urllib3 import PoolManager, Timeout
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    IncompleteRead,
-    InvalidHeader,
-    NameResolutionError,
-    NewConnectionError,
-    ProtocolError,
-    SSLError,
-    TimeoutError,
-)
+from urllib3 import PoolManager, Timeout, exceptions
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry
 
 import django_sitemaps09
-from django_sitemaps09.export.notify.search_engines import (
-    AFTER_TOO_MANY,
-    MAX_PAUSE,
-    TOO_MANY,
-    EngineResponse,
-)
+from django_sitemaps09.conf import conf
+from django_sitemaps09.export.notify.ledger import MAX_PAUSE, Message
+from django_sitemaps09.export.report import EndpointReport, Verdict
+
+#: Seconds after which the same page may be submitted again, as IndexNow asks for.
+PAUSE = 300.0
+# Seconds to wait after a 429 without a Retry-After. IndexNow asks for ten minutes.
+_AFTER_TOO_MANY = 600.0
+# Statuses below 500 that mean a temporary failure.
+_BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+# What statuses of IndexNow mean. The others do not reject a message.
+_REJECTED = {
+    HTTPStatus.BAD_REQUEST: "the message was invalid, and is not sent again",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the message was too large, and is not sent again",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "URLs do not belong to the host or to the key, and are not sent again",
+}
+_KEY_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 _HEADERS = {"User-Agent": f"django-sitemaps09/{django_sitemaps09.__version__}"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -39,15 +44,16 @@ _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
     (NameResolutionError, "the name of the host cannot be resolved"),
     (NewConnectionError, "the connection failed"),
-    (SSLError, "the TLS handshake failed, or its certificate is invalid"),
-    (TimeoutError, "it did not respond in time"),
-    (ProtocolError, "it did not send a valid HTTP response"),
+    (exceptions.SSLError, "the TLS handshake failed, or its certificate is invalid"),
+    (exceptions.TimeoutError, "it did not respond in time"),
+    (exceptions.ProtocolError, "it did not send a valid HTTP response"),
 )
+_CLOSED = (ConnectionError, exceptions.IncompleteRead)
 
 
 def problem_of(error: Exception) -> str:
     """Return why a request failed, in words, with neither the URL nor text of the server."""
-    if isinstance(error, ProtocolError) and isinstance(error.args[-1], (ConnectionError, IncompleteRead)):
+    if isinstance(error, exceptions.ProtocolError) and isinstance(error.args[-1], _CLOSED):
         return "the server closed the connection"
     problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
     return next(problems, f"the request failed ({type(error).__name__})")
@@ -104,7 +110,7 @@ class Connections:
         if not self.remaining:
             # Headers end where the socket was shut down.
             response.close()
-            raise TimeoutError("the deadline has passed")
+            raise exceptions.TimeoutError("the deadline has passed")
         return response
 
     def follow(self, connected: socket.socket) -> None:
@@ -162,8 +168,72 @@ class _Watched:
         raise NewConnectionError(self, str(problem))
 
 
+class EngineResponse(NamedTuple):
+    """Response to a request: `status` is `None` without a response, and `problem` says why.
+
+    `retry_after` is the pause in seconds that the server asks for, or `None`.
+    """
+
+    status: int | None
+    retry_after: float | None = None
+    problem: str | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def is_temporary(self) -> bool:
+        """Return whether the same request can succeed later."""
+        return self.status is None or self.status in _BUSY or self.status >= 500
+
+    @property
+    def is_too_many(self) -> bool:
+        return self.status == HTTPStatus.TOO_MANY_REQUESTS
+
+    @property
+    def failure(self) -> str:
+        """Reason for the failure, without anything from the server except its status."""
+        if self.status is None:
+            return self.problem or "the request failed"
+        if 300 <= self.status < 400:
+            return f"{self.status}: it redirects, but redirects are not followed; set its final URL"
+        return f"{self.status}: {responses.get(self.status, 'this is not a known status')}"
+
+
+class Outcome(NamedTuple):
+    """Outcome of one message at one endpoint; `problem` is `None` if it was accepted.
+
+    A rejected message is not sent again. A pending one is sent again in the next run. `pause` is the number
+    of seconds for which the endpoint gets no further message for the host.
+    """
+
+    verdict: Verdict
+    problem: str | None
+    pause: float = 0.0
+
+
+def _outcome(response: EngineResponse, message: Message) -> Outcome:
+    """Return what a response means for the message. A problem with the key names the host."""
+    status, is_ping = response.status, message.kind == "ping"
+    if response.is_success:
+        # 202 of IndexNow: received, but the key is not verified yet.
+        return Outcome("accepted", None, 0.0 if is_ping else PAUSE)
+    if response.is_temporary:
+        default_pause = _AFTER_TOO_MANY if response.is_too_many else 0.0
+        return Outcome("pending", response.failure, response.retry_after or default_pause)
+    if is_ping:
+        return Outcome("rejected", response.failure)
+    if status in _REJECTED:
+        return Outcome("rejected", f"{status}: {_REJECTED[HTTPStatus(status)]}")
+    if status in _KEY_STATUSES:
+        problem = f"the key was not accepted. Check that its key file is served by {message.host}"
+        return Outcome("pending", f"{status}: {problem}")
+    return Outcome("pending", response.failure)
+
+
 class Client:
-    """Sends requests until its deadline. No redirect is followed, and no body is read.
+    """Sends messages until its deadline. No redirect is followed, and no body is read.
 
     `timeout` is the limit for each request, in seconds, and `seconds` the limit for all requests with the
     pauses between them. Requests that fail temporarily are repeated after pauses of 0, `2 * backoff` and
@@ -175,9 +245,40 @@ class Client:
         self._end = time.monotonic() + seconds
         self._backoff = backoff
         self._connections = Connections()
+        # Endpoints that are no longer used, for one host or for all hosts (`None`), and why. A client sends
+        # the messages of all targets, so that an endpoint that is down does not use up their time.
+        self._blocked: dict[tuple[str, str | None], Outcome] = {}
 
     def close(self) -> None:
         self._connections.close()
+
+    def deliver(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
+        """Send a message to an endpoint, unless that is blocked, and add the outcome to the report."""
+        blocked = self._blocked.get((endpoint, message.host)) or self._blocked.get((endpoint, None))
+        outcome = blocked or self._send(message, endpoint, report)
+        report.count(outcome.verdict, outcome.problem, len(message.urls))
+        return outcome
+
+    def _send(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
+        if message.kind == "ping":
+            [url] = message.urls
+            separator = "&" if "?" in endpoint else "?"
+            response = self.request(f"{endpoint}{separator}sitemap={quote(url, safe='')}")
+        elif key := conf.indexnow_key_for(message.host):
+            document = {"host": message.host, "key": key, "urlList": message.urls}
+            response = self.request(endpoint, json.dumps(document).encode())
+        else:
+            return Outcome("pending", "INDEXNOW_KEY has no key for this host")
+        outcome = _outcome(response, message)
+        report.messages += 1
+        report.status = response.status
+        if outcome.verdict == "pending":
+            if outcome.pause:
+                report.resumes = time.time() + outcome.pause
+            # If the endpoint does not work at all, it is not used for other hosts either. A 429 is for one.
+            is_down = response.is_temporary and not response.is_too_many
+            self._blocked[endpoint, None if is_down else message.host] = outcome._replace(pause=0.0)
+        return outcome
 
     def request(self, url: str, body: bytes | None = None) -> EngineResponse:
         """Request a URL, or send it a JSON document. Retry after temporary failures."""
@@ -191,7 +292,7 @@ class Client:
                 break
             pause = response.retry_after
             if pause is None:
-                pause = AFTER_TOO_MANY if response.status == TOO_MANY else backoff
+                pause = _AFTER_TOO_MANY if response.is_too_many else backoff
             if pause >= self._end - time.monotonic():
                 break
             time.sleep(pause)
@@ -210,6 +311,6 @@ class Client:
                 return EngineResponse(None, problem=problem_of(error))
             response.close()
         pause = None
-        with suppress(InvalidHeader, ValueError, OverflowError):
+        with suppress(exceptions.InvalidHeader, ValueError, OverflowError):
             pause = Retry().get_retry_after(response)
         return EngineResponse(response.status, None if pause is None else min(pause, MAX_PAUSE))

@@ -18,17 +18,16 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import groupby, islice
 from secrets import token_hex
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.export.report import MessageKind
 from django_sitemaps09.target import Store
 from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.manifest import check_names, read_sealed, seal
 
 logger = logging.getLogger(__name__)
 
-#: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
-MessageKind = Literal["indexnow", "ping"]
 # Maximum number of URLs in a message.
 _URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
 
@@ -41,6 +40,8 @@ _ENDPOINT = re.compile(r"[0-9A-Za-z]+")
 # The largest message has 10,000 URLs of at most 2,048 characters.
 _MAX_BYTES = 50_000_000
 
+#: Maximum pause in seconds. A client shortens a longer one.
+MAX_PAUSE = 21_600.0
 # Maximum length of a URL, in characters. URLs of sitemaps and of their files are shorter.
 _MAX_URL = 10_000
 
@@ -192,11 +193,16 @@ class Ledger:
         return dropped
 
     def pauses(self) -> dict[str, float]:
-        """Return the times, in seconds since 1970, before which no further message may be sent."""
+        """Return the times, in seconds since 1970, before which no further message may be sent.
+
+        Ignore a time after the end of the longest pause: it was written while the clock was wrong.
+        """
         try:
-            return read_sealed(self.state, _PAUSES, _parse_pauses, _MAX_BYTES) or {}
+            pauses = read_sealed(self.state, _PAUSES, _parse_pauses, _MAX_BYTES) or {}
         except DamagedError:
             return {}
+        latest = time.time() + MAX_PAUSE
+        return {key: until for key, until in pauses.items() if until <= latest}
 
     def write_pauses(self, pauses: Mapping[str, float]) -> None:
         """Replace the pauses. Expired pauses are removed."""

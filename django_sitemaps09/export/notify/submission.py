@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.export.notify import search_engines
-from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message, MessageKind
-from django_sitemaps09.export.notify.search_engines import EndpointReport, Outcome, Submission
+from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
+from django_sitemaps09.export.report import EndpointReport, Submission
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.target import Store, exclusive_lock, manifest, published
 from django_sitemaps09.target.local import DamagedError
@@ -29,10 +28,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Endpoints that a run no longer uses, for one host or for all hosts (`None`), and why.
-Blocked: TypeAlias = dict[tuple[str, str | None], Outcome]
-
 _EXAMPLES = 5
+
+
+def generate_key() -> str:
+    """Return a new random key of 32 hexadecimal digits, which all search engines accept."""
+    return secrets.token_hex(16)
 
 
 def check_configured() -> None:
@@ -83,7 +84,7 @@ def submit_hosts(
 
 
 def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
-    path, blocked = local_path(output, "--output"), Blocked()
+    path = local_path(output, "--output")
     with closing(new_client()) as client:
         folders = [_folder(base, path) for base in bases]
         if folders and not any(map(_has_export, folders)):
@@ -93,8 +94,7 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
                 "--base-url; after any other, omit --base-url."
             )
         return [
-            preview(store, state) if dry_run else send(store, state, client, blocked)
-            for _, store, state in folders
+            preview(store, state) if dry_run else send(store, state, client) for _, store, state in folders
         ]
 
 
@@ -126,11 +126,8 @@ def preview(target: Store, state: Store) -> Submission:
     return run.result(dry_run=True)
 
 
-def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submission:
-    """Send all pending messages until the client's deadline. Failed messages stay pending.
-
-    All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
-    """
+def send(target: Store, state: Store, client: Client) -> Submission:
+    """Send all pending messages until the client's deadline. Failed messages stay pending."""
     started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
         return _Run(target, state, started).result()
@@ -140,24 +137,19 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
         run = _Run(target, state, started)
-        # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
-        latest = time.time() + search_engines.MAX_PAUSE
-        pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
-        delivery = _Delivery(client, blocked, pauses, dict(pauses))
+        pauses = ledger.pauses()
         # If the state cannot be written, nothing may be sent: it would be sent again by each run.
         ledger.write_pauses(pauses)
         try:
             for name, message, endpoints in run.messages():
-                remaining = [
-                    url for url in endpoints if not delivery.deliver(message, url, run.report(message, url))
-                ]
+                remaining = [url for url in endpoints if not run.deliver(client, message, url, pauses)]
                 check()
                 if remaining != endpoints or not remaining:
                     ledger.settle(name, message, map(_id, remaining))
         finally:
             try:
-                if delivery.pauses != pauses:
-                    ledger.write_pauses(delivery.pauses)
+                if run.new_pauses:
+                    ledger.write_pauses(pauses | run.new_pauses)
             except (ExportError, OSError):
                 # This must not hide what was accepted.
                 logger.exception("The time of a submission could not be recorded")
@@ -170,11 +162,13 @@ class _Run:
     def __init__(self, target: Store, state: Store, started: float) -> None:
         self._target, self._started = target, started
         self._ledger = Ledger(state)
-        self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
+        self._reports: dict[tuple[str, str, str], EndpointReport] = {}
         # After messages are sent, a failure to read the state would hide what was accepted.
         root = manifest.read_usable_root(state)
         self._has_unqueued = root is not None and bool(root.unqueued)
         self._damaged = self._ledger.damaged()
+        # The pauses before further submissions, which do not apply to this one.
+        self.new_pauses: dict[str, float] = {}
 
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
         """Yield each message with its name, and the configured endpoints that still need it."""
@@ -194,6 +188,18 @@ class _Run:
         report = EndpointReport(message.kind, endpoint.partition("?")[0], message.host)
         return self._reports.setdefault((message.kind, endpoint, message.host), report)
 
+    def deliver(self, client: Client, message: Message, endpoint: str, pauses: Mapping[str, float]) -> bool:
+        """Send a message to an endpoint. Return whether it need not be sent there again."""
+        report, key = self.report(message, endpoint), f"{_id(endpoint)} {message.host}"
+        if (until := pauses.get(key, 0.0)) > time.time():
+            report.pending += len(message.urls)
+            report.resumes = until
+            return False
+        outcome = client.deliver(message, endpoint, report)
+        if outcome.pause:
+            self.new_pauses[key] = time.time() + outcome.pause
+        return outcome.verdict != "pending"
+
     def result(self, dropped: int = 0, *, dry_run: bool = False) -> Submission:
         return Submission(
             self._target.label,
@@ -206,56 +212,6 @@ class _Run:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Delivery:
-    """How messages are sent. `previous_pauses` has the pauses at the start, `pauses` those at the end."""
-
-    client: Client
-    blocked: Blocked
-    previous_pauses: Mapping[str, float]
-    pauses: dict[str, float]
-
-    def deliver(self, message: Message, endpoint: str, report: EndpointReport) -> bool:
-        """Send a message to an endpoint. Return whether it need not be sent there again."""
-        until = self.previous_pauses.get(_pause_key(endpoint, message.host), 0.0)
-        if until > time.time():
-            report.pending += len(message.urls)
-            report.resumes = until
-            return False
-        outcome = self.blocked.get((endpoint, message.host)) or self.blocked.get((endpoint, None))
-        outcome = outcome or self._send(message, endpoint, report)
-        report.count(outcome, len(message.urls))
-        return outcome.verdict != "pending"
-
-    def _send(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
-        is_indexnow = message.kind == "indexnow"
-        key = conf.indexnow_key_for(message.host) if is_indexnow else None
-        if is_indexnow and key is None:
-            return Outcome("pending", "INDEXNOW_KEY has no key for this host")
-        response = self.client.request(*search_engines.request(endpoint, message, key))
-        outcome = search_engines.outcome(response, message)
-        report.messages += 1
-        report.status = response.status
-        is_too_many = response.status == search_engines.TOO_MANY
-        if outcome.verdict == "pending":
-            # If the endpoint does not work at all, it is not used for other hosts either. A 429 is for one.
-            is_down = response.is_temporary and not is_too_many
-            self.blocked[endpoint, None if is_down else message.host] = outcome
-        pause = 0.0
-        if is_too_many or (response.is_temporary and response.retry_after):
-            pause = response.retry_after or search_engines.AFTER_TOO_MANY
-            report.resumes = time.time() + pause
-        elif response.is_success and is_indexnow:
-            pause = search_engines.PAUSE
-        if pause:
-            self.pauses[_pause_key(endpoint, message.host)] = time.time() + pause
-        return outcome
-
-
 def _id(endpoint: str) -> str:
     """Return the id of an endpoint in the ledger, which has no URLs of endpoints and so no secrets."""
     return sha256(endpoint.encode()).hexdigest()[:16]
-
-
-def _pause_key(endpoint: str, host: str) -> str:
-    return f"{_id(endpoint)} {host}"

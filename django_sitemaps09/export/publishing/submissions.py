@@ -17,7 +17,7 @@ from itertools import chain
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
-from django_sitemaps09.export.notify.submission import Blocked, new_client, send
+from django_sitemaps09.export.notify.submission import new_client, send
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
@@ -180,11 +180,11 @@ def activate_prepared(state: Store, previous: PreviousState) -> None:
 
 def submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report]:
     """Submit what is pending for each host within one deadline. Return the reports with the results."""
-    blocked, submitted = Blocked(), []
+    submitted = []
     with closing(new_client()) as client:
         for host, report in zip(hosts, reports, strict=True):
             try:
-                submission = send(host.store, host.state, client, blocked)
+                submission = send(host.store, host.state, client)
                 warnings = submission.failures
             except Exception as error:
                 logger.exception("Changes could not be submitted")

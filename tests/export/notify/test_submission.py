@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import notify
-from django_sitemaps09.export.notify import ledger as ledgers, search_engines, submission
+from django_sitemaps09.export.notify import client as clients, ledger as ledgers, submission
 from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.target.local import DamagedError
 from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, conf, stores
@@ -50,7 +50,7 @@ class Target:
 
     def send(self, **options):
         with closing(Client(**{"timeout": 5, "seconds": 20, "backoff": 0.001, **options})) as client:
-            return submission.send(self.store, self.state, client, {})
+            return submission.send(self.store, self.state, client)
 
     def pending(self):
         messages = map(self.ledger.read, self.ledger.names())
@@ -350,7 +350,7 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
 def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a_zone():
     report = notify.EndpointReport("ping", "https://a.b/", "c.d", resumes=0.0)
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):
-        report.count(search_engines.Outcome(verdict, problem), 2)
+        report.count(verdict, problem, 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
     waiting = notify.EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
     document = json.loads(
@@ -374,7 +374,7 @@ def requested(url, body=b"{}", *, timeout=5, seconds=20):
 ])  # fmt: skip
 def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
     engine.answer(failure, failure, status)
-    assert requested(engine.url) == search_engines.EngineResponse(status)
+    assert requested(engine.url) == clients.EngineResponse(status)
     assert len(engine.requests) == 3
     for request in engine.requests:
         assert (request.method, request.body) == ("POST", b"{}")
@@ -387,7 +387,7 @@ def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlin
         unused.bind(("127.0.0.1", 0))
         response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
     assert (response, response.is_temporary) == (
-        search_engines.EngineResponse(None, None, "the connection failed"),
+        clients.EngineResponse(None, None, "the connection failed"),
         True,
     )
     assert requested(engine.url, seconds=0).failure == "the deadline has passed"

@@ -72,7 +72,7 @@ class Site:
 @pytest.fixture
 def run(folder, engine, configure, monkeypatch):
     # A host can be submitted again at once.
-    monkeypatch.setattr("django_sitemaps09.export.notify.search_engines.PAUSE", -1.0)
+    monkeypatch.setattr("django_sitemaps09.export.notify.client.PAUSE", -1.0)
     return Site(folder, engine, configure)
 
 

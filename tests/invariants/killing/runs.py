@@ -32,7 +32,7 @@ from django.db.models.functions import Concat
 
 from django_sitemaps09 import export as api
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export.notify import search_engines as engines, submit
+from django_sitemaps09.export.notify import client as engines, submit
 from tests import models
 from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
