@@ -1,28 +1,40 @@
-"""Export sitemaps for one host, or for several, one after the other."""
+"""Export sitemaps for one host, or for several, one after the other; also in the worker of a queue."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
 
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.db import DatabaseError
+from django.http import HttpRequest
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.conf import conf, strings, surroundings
+from django_sitemaps09.declare.hosts import export_base
+from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export import engines
+from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.export.host import export_host
-from django_sitemaps09.export.interrupts import carrying, raising_carried
+from django_sitemaps09.export.interrupts import carrying, raising_carried, time_limited
+from django_sitemaps09.export.notify.submission import new_client, send
 from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
-from django_sitemaps09.export.page import EXPECTED
-from django_sitemaps09.export.publishing.submissions import submit_all
-from django_sitemaps09.export.report import Report, with_peaks
-from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.export.rendering.page import EXPECTED
+from django_sitemaps09.export.report import Report, exit_status, with_peaks
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, origin, reason_of
 from django_sitemaps09.target.journal import check_root
 from django_sitemaps09.target.manifest import read_root
 from django_sitemaps09.target.previous import check_site
 
 logger = logging.getLogger(__name__)
+
+#: Exceptions that end a command with a message and a status. Other exceptions are bugs.
+EXPORT_ERRORS = (SitemapError, ImproperlyConfigured, DatabaseError, OSError)
 
 
 @async_unsafe
@@ -56,26 +68,70 @@ def export_hosts(options: ExportHostsOptions) -> dict[str, Report]:
     return dict(zip(options.base_urls, run_exports(options), strict=True))
 
 
-def run_exports(options: ExportOptions, hosts: Sequence[Host] = ()) -> list[Report]:
-    """Export to these hosts or, without any, to those of the options. Return the reports in their order."""
+def run_export(
+    *sections: str,
+    base_urls: Sequence[str] = (),
+    changed_only: bool = False,
+    rebalance: bool = False,
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Export in the worker of a queue, and return the exit status and a summary for each host, for JSON.
+
+    The arguments come from a queue, so they must not contain paths, code to import, or consent to lost URLs
+    (`force`, `remove`). Other options of an export come from the settings. So do the script prefix and the
+    URLconf: a thread of a worker does not have the prefix that `django.setup()` has set. The hosts of
+    `base_urls` must be in `ALLOWED_HOSTS`, and their ports must be the default port or that of `BASE_URL`.
+    """
+    try:
+        with time_limited(), surroundings(conf.script_prefix, None):
+            # The arguments are JSON of any type. The functions called here check the others.
+            urls = strings(base_urls, "base_urls")
+            for url in urls:
+                _check_allowed(url)
+            flags: Any = {"changed_only": changed_only, "rebalance": rebalance, "strict": strict}
+            if len(urls) > 1:
+                options: ExportOptions = ExportHostsOptions(urls, sections, **flags)
+            else:
+                options = ExportOptions(sections, base_url=next(iter(urls), None), **flags)
+            reports = run_exports(options, in_worker=True)
+    except EXPORT_ERRORS as error:
+        # Some backends cannot store all characters, and a text from a database can be long.
+        status, reason = getattr(error, "exit_status", 1), excerpt(error, MAX_MESSAGE)
+        level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
+        logger.log(level, "The export has ended with status %d: %s", status, reason)
+        return {"status": status, "failures": [reason], "warnings": [], "hosts": []}
+    failures = [*dict.fromkeys(failure for report in reports for failure in report.failures)]
+    warnings = [*dict.fromkeys(warning for report in reports for warning in report.warnings)]
+    for text in (*failures, *warnings):
+        logger.warning("%s", text)
+    summaries = [_summary(report) for report in reports]
+    return {"status": exit_status(reports), "failures": failures, "warnings": warnings, "hosts": summaries}
+
+
+@async_unsafe
+def run_exports(
+    options: ExportOptions, hosts: Sequence[Host] = (), *, in_worker: bool = False
+) -> list[Report]:
+    """Export to these hosts or, without any, to those of the options. Return the reports in their order.
+
+    `in_worker` says that this process is a worker of a queue.
+    """
     # Choose the engine before querying a database, since the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
     hosts = hosts or Host.resolve_all(options)
     _check_folders(hosts)
     _check_removals(hosts, options)
-    options = replace(
-        options,
-        on_plan=carrying(options.on_plan),
-        on_page=carrying(options.on_page),
-        progress=carrying(options.progress),
-    )
+    callbacks: Any = {name: carrying(getattr(options, name)) for name in ("on_plan", "on_page", "progress")}
+    options = replace(options, **callbacks)
     with raising_carried(), engine as active_engine:
+        if isinstance(active_engine, QueueEngine):
+            active_engine.in_worker = in_worker
         reports = [_export(host, options, active_engine) for host in hosts]
     # Only now have the processes of the engine ended.
     reports = [with_peaks(report) for report in reports]
     if any(host.submit for host in hosts):
         # All locks are released, so no other export waits for search engines.
-        return submit_all(hosts, reports)
+        return _submit_all(hosts, reports)
     return reports
 
 
@@ -137,3 +193,58 @@ def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
         if name in hosts[0].sections or (is_known and name not in published):
             reason = "still declared" if name in hosts[0].sections else "not published"
             raise ExportError(f"The section {name!r} cannot be removed, because it is {reason}.")
+
+
+def _submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report]:
+    """Submit what is pending for each host within one deadline. Return the reports with the results."""
+    submitted = []
+    with closing(new_client()) as client:
+        for host, report in zip(hosts, reports, strict=True):
+            try:
+                submission = send(host.store, host.state, client)
+                warnings = submission.failures
+            except Exception as error:
+                logger.exception("Changes could not be submitted")
+                text = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
+                submission, warnings = None, [text]
+            report = replace(report, submission=submission, warnings=[*report.warnings, *warnings])
+            submitted.append(report)
+    return submitted
+
+
+def _check_allowed(url: str) -> None:
+    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`, or whose port is not a known one.
+
+    Django ignores the port, but each port has its own folder.
+    """
+    base, request = export_base(url), HttpRequest()
+    if _port(base) not in (None, _port(conf.base_url)):
+        raise ExportError(
+            f"A message in the queue asks for an export of {url}, but its port is neither the default port "
+            "nor that of SITEMAPS09['BASE_URL']. Change BASE_URL, or use the command."
+        )
+    request.META["HTTP_HOST"] = base.domain
+    try:
+        request.get_host()
+    except DisallowedHost as error:
+        raise ExportError(
+            f"A message in the queue asks for an export of {url}, but its host is not in ALLOWED_HOSTS. "
+            "Add it there, or use the command."
+        ) from error
+
+
+def _port(base: Base | None) -> int | None:
+    """Return the port in a base URL; `None` if it is the default port of the scheme."""
+    return base and urlsplit(str(origin(str(base)))).port
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    return {
+        "index_url": report.index_url,
+        "published": report.published,
+        "urls": report.urls,
+        "skipped": sum(section.skipped_items + section.skipped_elements for section in report.sections),
+        "written": len(report.written),
+        "deleted": len(report.deleted),
+        "seconds": round(report.seconds, 3),
+    }

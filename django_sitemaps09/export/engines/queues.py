@@ -12,7 +12,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -24,9 +23,6 @@ from django_sitemaps09.export.page import RenderedPage, Renderer, Task
 from django_sitemaps09.protocol import pluralize, reason_of
 
 logger = logging.getLogger(__name__)
-
-#: Whether the export itself runs in a worker. If this is the only one, it has to render all pages alone.
-in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
 
 # Seconds between two looks at the folder of the run, and the share of the time that they may take.
 _PAUSE, _SHARE = 0.05, 0.2
@@ -64,6 +60,8 @@ class QueueEngine:
     worker_name: str
     #: Exceptions of the queue whose texts contain no credentials.
     shown_errors: tuple[type[Exception], ...] = ()
+    #: Whether the export itself runs in a worker. If this is the only one, it has to render all pages.
+    in_worker = False
     #: The clock, and how to wait; for tests.
     clock: Callable[[], float] = staticmethod(time.monotonic)
     sleep: Callable[[float], None] = staticmethod(time.sleep)
@@ -165,7 +163,7 @@ class QueueEngine:
         # A short run can be over before a worker asks the queue for the first time.
         if waited >= _OLD and not self._taken:
             queue, command = self.describe()
-            is_failure = waited >= _OLDEST and not in_worker.get()
+            is_failure = waited >= _OLDEST and not self.in_worker
             (self.failures if is_failure else self.warnings).append(
                 f"No {self.worker_name} took a page, so the export itself rendered all. Start a worker "
                 f"that reads {queue} ({command}), has the same SECRET_KEY, and can access the files as the "

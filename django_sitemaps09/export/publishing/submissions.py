@@ -9,7 +9,7 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
@@ -17,12 +17,10 @@ from itertools import chain
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
-from django_sitemaps09.export.notify.submission import new_client, send
-from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
-from django_sitemaps09.export.report import Report, UrlChange
-from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.export.rendering.plan import Run
+from django_sitemaps09.export.report import UrlChange
+from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import Store
 from django_sitemaps09.target.manifest import Manifest, PageFile
@@ -176,20 +174,3 @@ def activate_prepared(state: Store, previous: PreviousState) -> None:
         ledger.discard()
     except _FAILURES as error:
         logger.error("The changes of a killed run are not queued before the next run: %s", reason_of(error))
-
-
-def submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report]:
-    """Submit what is pending for each host within one deadline. Return the reports with the results."""
-    submitted = []
-    with closing(new_client()) as client:
-        for host, report in zip(hosts, reports, strict=True):
-            try:
-                submission = send(host.store, host.state, client)
-                warnings = submission.failures
-            except Exception as error:
-                logger.exception("Changes could not be submitted")
-                text = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
-                submission, warnings = None, [text]
-            report = replace(report, submission=submission, warnings=[*report.warnings, *warnings])
-            submitted.append(report)
-    return submitted

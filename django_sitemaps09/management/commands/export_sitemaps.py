@@ -31,7 +31,7 @@ from django_sitemaps09.export import (
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
-from django_sitemaps09.export.unattended import EXPORT_ERRORS
+from django_sitemaps09.export.runs import EXPORT_ERRORS
 from django_sitemaps09.management import lines, streams
 from django_sitemaps09.management.host_options import (
     add_host_options,

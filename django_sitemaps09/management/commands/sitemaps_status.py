@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_sitemaps09.export.unattended import EXPORT_ERRORS
+from django_sitemaps09.export.runs import EXPORT_ERRORS
 from django_sitemaps09.management.host_options import (
     add_host_options,
     base_urls,

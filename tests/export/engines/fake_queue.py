@@ -9,6 +9,8 @@ import pytest
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.options import ExportOptions
+from django_sitemaps09.export.runs import run_exports
 from tests.support import articles, published
 from tests.support.configuration import BASE
 from tests.support.internals import STATE, engines, messages, queues, target_store
@@ -117,8 +119,9 @@ class Queue:
     def runs(self):
         return [name for name in self.store.folders(STATE) if name.startswith("run-")]
 
-    def export(self, *names, workers=2, **options):
-        report = export(names or ["a"], output=self.output, engine=ENGINE, workers=workers, **options)
+    def export(self, *names, in_worker=False, **options):
+        options = {"output": self.output, "engine": ENGINE, "workers": 2, **options}
+        [report] = run_exports(ExportOptions(names or ["a"], **options), in_worker=in_worker)
         assert not self.errors, self.errors
         return report
 

@@ -13,7 +13,7 @@ from tests.export.engines.fake_queue import ENGINE, PAGE, PAGES, Hooked, everywh
 from tests.models import Article
 from tests.support import published
 from tests.support.articles import write_keys
-from tests.support.internals import messages, queues, sink
+from tests.support.internals import messages, sink
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
 HOSTS = ("https://a.example", "https://b.example")
@@ -42,11 +42,7 @@ class TestWithoutWorkers:
     )
     def test_a_message_may_lie_for_30_seconds(self, queue, seconds, is_inside, warnings, failures):
         queue.on_item(lambda item: setattr(queue, "now", 1_000 + seconds))
-        token = queues.in_worker.set(is_inside)
-        try:
-            report = queue.export("hooked")
-        finally:
-            queues.in_worker.reset(token)
+        report = queue.export("hooked", in_worker=is_inside)
         assert (report.published, report.exit_status) == (True, failures)
         assert (len(report.warnings), len(report.failures)) == (warnings, failures)
         lines = [*report.warnings, *report.failures]
