@@ -20,6 +20,12 @@ from django_sitemaps09.protocol import Limits, typed_repr
 
 ValueT = TypeVar("ValueT")
 
+#: The maximum number of URLs in one message. https://www.indexnow.org/documentation
+MAX_MESSAGE_URLS = 10_000
+#: Valid keys. The documentation of IndexNow says both "hexadecimal" and these characters.
+KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
+# IndexNow shares what this endpoint receives with all search engines that take part.
+_INDEXNOW_ENDPOINT = "https://api.indexnow.org/indexnow"
 # A scheme with at least two letters: `C:/` is a path. Path("https://a") is written as `https:/a`.
 _URL = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/|[A-Za-z][A-Za-z0-9+.-]+://")
 # A Cache-Control directive, with underscores instead of hyphens.
@@ -121,6 +127,43 @@ def _directives(value: object) -> Mapping[str, bool | int]:
     )
 
 
+def check_keys(value: object) -> str | Mapping[str, str]:
+    """Return a key, or a dict of keys by host, unchanged. Raise `ValueError` without the key itself."""
+    keys = value if isinstance(value, Mapping) else {"localhost": value}
+    for number, (host, key) in enumerate(keys.items(), 1):
+        if not isinstance(key, str):
+            raise ValueError(f"a key must be a string, not {type(key).__name__}")
+        if KEY.fullmatch(key) is None:
+            raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
+        is_host = False
+        with suppress(ValueError):
+            is_host = protocol.parse_base(f"https://{host}").domain == host
+        if not is_host:
+            # It can be the key, if someone swaps the two.
+            raise ValueError(f"host {number} must be a host name in lower case, such as 'www.example.com'")
+    return cast("str | Mapping[str, str]", value)
+
+
+def check_endpoints(value: object) -> tuple[str, ...]:
+    """Return a list of endpoints as a tuple. Raise `ValueError` without the URLs: they can have secrets."""
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"it must be a list of URLs, not {type(value).__name__}")
+    for number, url in enumerate(value, 1):
+        if not isinstance(url, str):
+            raise ValueError(f"URL {number} must be a string, not {type(url).__name__}")
+        is_endpoint = False
+        with suppress(ValueError):
+            base = protocol.origin(url)
+            is_safe = base.scheme == "https" or protocol.is_local(base.domain)
+            is_endpoint = is_safe and protocol.uri(url) == url
+        if not is_endpoint:
+            raise ValueError(
+                f"URL {number} must be an absolute, percent-encoded https URL without a user or a "
+                "fragment; http is allowed only for this machine, such as http://127.0.0.1:8000/"
+            )
+    return tuple(value)
+
+
 class Conf:
     """The settings in `SITEMAPS09`, and those of Django that have a meaning for sitemaps."""
 
@@ -182,13 +225,13 @@ class Conf:
     #: Whether each export submits its changes to search engines.
     submit = Setting(_flag, default=False)
     #: Key for IndexNow, or a dict of keys by host. Default `None`: no URLs are submitted.
-    indexnow_key = Setting(_optional(protocol.check_keys))
+    indexnow_key = Setting(_optional(check_keys))
     #: Endpoints of IndexNow. Default: the shared one, since search engines share submissions.
-    indexnow_urls = Setting(protocol.check_endpoints, default=(protocol.INDEXNOW_ENDPOINT,))
+    indexnow_urls = Setting(check_endpoints, default=(_INDEXNOW_ENDPOINT,))
     #: Maximum number of URLs that one export may submit, and of pending URLs.
-    indexnow_max_urls = Setting(_number(10_000_000), default=protocol.MAX_MESSAGE_URLS)
+    indexnow_max_urls = Setting(_number(10_000_000), default=MAX_MESSAGE_URLS)
     #: URLs that are requested with `?sitemap=` after a change.
-    ping_urls = Setting(protocol.check_endpoints, default=())
+    ping_urls = Setting(check_endpoints, default=())
     #: Maximum number of seconds for one request of a submission.
     submit_timeout = Setting(_seconds, default=10)
     #: Maximum number of seconds for all requests of a submission, including pauses.

@@ -24,7 +24,7 @@ from django_sitemaps09.export.host import export_host
 from django_sitemaps09.export.interrupts import carrying, raising_carried, time_limited
 from django_sitemaps09.export.notify.submission import new_client, send
 from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
-from django_sitemaps09.export.rendering.page import EXPECTED
+from django_sitemaps09.export.page import EXPECTED
 from django_sitemaps09.export.report import Report, exit_status, with_peaks
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, origin, reason_of
 from django_sitemaps09.target.journal import check_root

@@ -57,14 +57,9 @@ from django_sitemaps09.protocol.media import (
     Video as Video,
 )
 from django_sitemaps09.protocol.urls import (
-    INDEXNOW_ENDPOINT as INDEXNOW_ENDPOINT,
-    KEY as KEY,
     MAX_LOCATION as MAX_LOCATION,
-    MAX_MESSAGE_URLS as MAX_MESSAGE_URLS,
     Base as Base,
     are_plain as are_plain,
-    check_endpoints as check_endpoints,
-    check_keys as check_keys,
     is_local as is_local,
     join as join,
     normalized as normalized,

@@ -1,10 +1,10 @@
-"""Parse base URLs, convert paths and URLs to locations, and check the endpoints of search engines."""
+"""Parse base URLs, and convert paths and URLs to locations."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from string import ascii_letters, digits
@@ -15,12 +15,6 @@ from django_sitemaps09.protocol.fields import short_repr, typed_repr
 
 #: Maximum length, in characters, of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
 MAX_LOCATION = 2_047
-#: IndexNow shares what this endpoint receives with all search engines that take part.
-INDEXNOW_ENDPOINT = "https://api.indexnow.org/indexnow"
-#: The maximum number of URLs in one message. https://www.indexnow.org/documentation
-MAX_MESSAGE_URLS = 10_000
-#: Valid keys. The documentation of IndexNow says both "hexadecimal" and these characters.
-KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
 _SAFE = ":/?@!$&'()*+,;=%"
@@ -265,46 +259,6 @@ def _check_lengths(name: str) -> None:
         raise ValueError("its name is too long")
     if max(map(len, _DOTS.split(name))) > _MAX_LABEL:
         raise ValueError("a part of its name is too long")
-
-
-def check_keys(value: object) -> str | Mapping[str, str] | None:
-    """Return a key, or a dict of keys by host, unchanged. Raise `ValueError` without the key itself."""
-    keys = value if isinstance(value, Mapping) else {"localhost": value}
-    for number, (host, key) in enumerate(keys.items(), 1):
-        if not isinstance(key, str):
-            raise ValueError(f"a key must be a string, not {type(key).__name__}")
-        if KEY.fullmatch(key) is None:
-            raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
-        is_host = False
-        with suppress(ValueError):
-            is_host = isinstance(host, str) and parse_base(f"https://{host}").domain == host
-        if not is_host:
-            # It can be the key, if someone swaps the two.
-            raise ValueError(f"host {number} must be a host name in lower case, such as 'www.example.com'")
-    return value if isinstance(value, str | Mapping) else None
-
-
-def check_endpoints(value: object) -> tuple[str, ...]:
-    """Return a list of endpoints as a tuple. Raise `ValueError` without the URLs: they can have secrets."""
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"it must be a list of URLs, not {type(value).__name__}")
-    for number, url in enumerate(value, 1):
-        if not isinstance(url, str):
-            raise ValueError(f"URL {number} must be a string, not {type(url).__name__}")
-        if not _is_endpoint(url):
-            raise ValueError(
-                f"URL {number} must be an absolute, percent-encoded https URL without a user or a "
-                "fragment; http is allowed only for this machine, such as http://127.0.0.1:8000/"
-            )
-    return tuple(value)
-
-
-def _is_endpoint(url: str) -> bool:
-    try:
-        base = origin(url)
-        return uri(url) == url and (base.scheme == "https" or is_local(base.domain))
-    except ValueError:
-        return False
 
 
 def is_local(domain: str) -> bool:

@@ -12,9 +12,9 @@ from django.urls import NoReverseMatch, register_converter, reverse
 from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import KEY, conf
 from django_sitemaps09.declare.hosts import current_base
-from django_sitemaps09.protocol import KEY, Base, filenames, robots, typed_repr
+from django_sitemaps09.protocol import Base, filenames, robots, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, Suffix, content_type, page_name
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.views import exported, indexes, page_responses, responses

@@ -11,7 +11,8 @@ import pytest
 from django.utils.encoding import iri_to_uri
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09.protocol import are_plain, check_endpoints, check_keys, origin, quote_all
+from django_sitemaps09.conf import check_endpoints, check_keys
+from django_sitemaps09.protocol import are_plain, origin, quote_all
 from tests.support.internals import MAX_LOCATION, parse_base, protocol, uri
 from tests.support.memory import traced
 

@@ -21,6 +21,7 @@ from secrets import token_hex
 from typing import Any, NamedTuple, get_args
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.conf import MAX_MESSAGE_URLS
 from django_sitemaps09.export.report import MessageKind
 from django_sitemaps09.target import Store
 from django_sitemaps09.target.local import DamagedError
@@ -29,7 +30,7 @@ from django_sitemaps09.target.manifest import check_names, read_sealed, seal
 logger = logging.getLogger(__name__)
 
 # Maximum number of URLs in a message.
-_URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
+_URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": MAX_MESSAGE_URLS, "ping": 1}
 
 FOLDER = "submissions"
 _PAUSES = f"{FOLDER}/pauses.json"
@@ -91,7 +92,7 @@ def change_messages(
 
     URLs on hosts without a key are counted in `without_key` instead.
     """
-    urls, most = iter(urls), protocol.MAX_MESSAGE_URLS
+    urls, most = iter(urls), MAX_MESSAGE_URLS
     while batch := dict.fromkeys(islice(urls, 5 * most)):
         urls_by_host: defaultdict[str, list[str]] = defaultdict(list)
         for url in batch:

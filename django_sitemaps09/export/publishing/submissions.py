@@ -17,8 +17,8 @@ from itertools import chain
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
+from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
-from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.report import UrlChange
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX

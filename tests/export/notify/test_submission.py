@@ -581,7 +581,7 @@ def test_urls_are_messages_of_hosts_with_ports_and_keys_and_each_ping_is_its_own
 
 @pytest.mark.slow
 def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch):
-    monkeypatch.setattr(ledgers.protocol, "MAX_MESSAGE_URLS", 1_000)
+    monkeypatch.setattr(ledgers, "MAX_MESSAGE_URLS", 1_000)
     with traced() as memory:
         found = changes_in(f"https://h{n % 50}.example.com/{n}" for n in range(50_000))
         assert sum(len(message.urls) for message in found) == 50_000

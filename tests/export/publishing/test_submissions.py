@@ -195,7 +195,7 @@ class TestChangesThatWereNotQueued:
 
     def test_are_dropped_before_the_urls_that_have_certainly_changed(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
-        monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
+        monkeypatch.setattr("django_sitemaps09.export.notify.ledger.MAX_MESSAGE_URLS", 2)
         run(*range(5))
         run.without_queue(*range(6))
         assert is_in("URLs dropped", run(*range(8)).warnings)
