@@ -14,7 +14,7 @@ from tests.support.internals import checks
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
 URL = "https://example.org"
-ENGINE = "django_sitemaps09.export.engines.processes.Processes"
+ENGINE = "django_sitemaps09.export.engines.Processes"
 STORAGES = {**django_settings.STORAGES, "sitemaps": django_settings.STORAGES["default"]}
 BROKEN, ALIKE = {"a b": declaration()}, {"shop": declaration(), "Shop": declaration()}
 LOCAL = [f"http://{host}" for host in ("localhost:8000", "127.0.0.1", "[::1]:8000")]
