@@ -16,8 +16,7 @@ from django_sitemaps09.target.manifest import PageFile
 
 try:
     import resource
-except ImportError:
-    # Windows does not have this module.
+except ImportError:  # on Windows
     resource = None  # type: ignore[assignment]
 
 #: State of robots.txt; `stale` means that the file would change, but was not written.
@@ -123,35 +122,31 @@ class Submission:
     @property
     def failures(self) -> list[str]:
         """Messages about what was not accepted."""
-        failures = [
-            f"{report.endpoint} ({report.host}): {report.problem}"
-            for report in self.endpoints
-            if report.problem is not None
-        ]
-        if self.dropped:
-            failures.append(
-                f"{self.target}: URLs dropped, because more than INDEXNOW_MAX_URLS were pending: "
-                f"{self.dropped:,}."
-            )
-        failures += [
-            f"{self.target}: the message {name} in the state folder is damaged, so its URLs are not "
-            "submitted. Remove the file."
+        problems = [
+            f"the message {name} in the state folder is damaged, so its URLs are not submitted. Remove the "
+            "file."
             for name in self.damaged
         ]
+        if self.dropped:
+            text = f"URLs dropped, because more than INDEXNOW_MAX_URLS were pending: {self.dropped:,}."
+            problems.insert(0, text)
         if self.unqueued:
-            failures.append(
-                f"{self.target}: changes were published that could not be queued. The next export with "
-                "--submit queues all URLs of their pages, except damaged ones: repair these with "
-                "export_sitemaps --verify --repair."
+            problems.append(
+                "changes were published that could not be queued. The next export with --submit queues all "
+                "URLs of their pages, except damaged ones: repair these with export_sitemaps --verify "
+                "--repair."
             )
-        return failures
+        return [
+            *(f"{each.endpoint} ({each.host}): {each.problem}" for each in self.endpoints if each.problem),
+            *(f"{self.target}: {problem}" for problem in problems),
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as a dict for JSON."""
         data = asdict(self)
         for report in data["endpoints"]:
-            resumes = report["resumes"]
-            report["resumes"] = resumes and datetime.fromtimestamp(resumes, timezone.utc).isoformat()
+            if resumes := report["resumes"]:
+                report["resumes"] = datetime.fromtimestamp(resumes, timezone.utc).isoformat()
         return {**data, "failures": self.failures}
 
 
@@ -207,8 +202,7 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return the report as a dict for JSON."""
         data = asdict(self)
-        data["folder"] = self.folder and str(self.folder)
-        data["robots_path"] = self.robots_path and str(self.robots_path)
+        data |= {name: data[name] and str(data[name]) for name in ("folder", "robots_path")}
         data |= {"urls": self.urls, "rendered_by": dict(self.rendered_by), "exit_status": self.exit_status}
         data["submission"] = self.submission and self.submission.as_dict()
         data["urls_per_second"] = round(self.urls / self.seconds) if self.seconds else None
@@ -251,6 +245,6 @@ def with_peaks(report: Report) -> Report:
     """Return the report with the peak memory until now, if the system tells it."""
     if resource is None:
         return report
-    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    workers_memory = children.ru_maxrss * _UNIT or None
-    return replace(report, memory=own.ru_maxrss * _UNIT, workers_memory=workers_memory)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _UNIT
+    return replace(report, memory=own, workers_memory=workers or None)

@@ -43,9 +43,8 @@ def export(options: ExportOptions) -> Report:
     """Render the named sections, or all sections, to files and return a report.
 
     Raise `ExportError`, `UnknownSectionError` or `ImproperlyConfigured` if the export cannot start or
-    publish. Published files change only if publishing has begun. The next run then finishes it. If one of
-    the callbacks other than `on_published` raises an exception, the export ends before anything is
-    published.
+    publish. Published files change only if publishing has begun. The next run then finishes it. If a
+    callback other than `on_published` raises an exception, nothing is published.
 
     If anything was published, the signal `published` is sent, too. With `changes`, it and `on_published`
     receive the URLs that were added, removed and changed. A failed submission becomes a warning, and the
@@ -178,19 +177,18 @@ def _check_folders(hosts: Sequence[Host]) -> None:
 
 def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
     """Raise `ExportError` if a section to remove is still declared, or is not published on any host."""
-    published: set[str] = set()
-    is_known = True
+    unpublished = set(options.remove)
     for host in hosts if options.remove else ():
         try:
             previous = host.previous(None, time.time())
         except (ExportError, OSError):
-            # The run of the host reports this error.
-            is_known = False
+            # The run of the host reports this error. Any section may be published there.
+            unpublished.clear()
             continue
         sections = previous.manifest.sections.items()
-        published.update(name for name, record in sections if record.pages or previous.has_moved)
+        unpublished -= {name for name, record in sections if record.pages or previous.has_moved}
     for name in options.remove:
-        if name in hosts[0].sections or (is_known and name not in published):
+        if name in hosts[0].sections or name in unpublished:
             reason = "still declared" if name in hosts[0].sections else "not published"
             raise ExportError(f"The section {name!r} cannot be removed, because it is {reason}.")
 

@@ -10,16 +10,10 @@ from typing import Any, NamedTuple
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
+from django_sitemaps09.export import options as opts
 from django_sitemaps09.export.engines import available_cores
-from django_sitemaps09.export.options import (
-    ExportOptions,
-    Host,
-    TargetOptions,
-    VerifyHostsOptions,
-    VerifyOptions,
-    takes,
-)
-from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
+from django_sitemaps09.export.options import Host, VerifyHostsOptions, VerifyOptions, takes
+from django_sitemaps09.export.publishing.file_checks import CheckedFile, CheckedFiles, check_files
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.export.runs import run_exports
 
@@ -58,17 +52,14 @@ class Verification:
     @property
     def failures(self) -> list[str]:
         """Messages about the files that are still damaged, and about failures of the repair."""
-        damaged = [
-            f"{file.name} in {self.target} is damaged: {file.problem}."
-            for file in self.damaged
-            if not file.repaired
-        ]
-        return damaged if self.repair is None else [*damaged, *self.repair.failures]
+        damaged = [file for file in self.damaged if not file.repaired]
+        failures = [f"{file.name} in {self.target} is damaged: {file.problem}." for file in damaged]
+        return [*failures, *(self.repair.failures if self.repair else ())]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as a dict for JSON."""
         damaged = [file._asdict() for file in self.damaged]
-        repair = None if self.repair is None else self.repair.as_dict()
+        repair = self.repair and self.repair.as_dict()
         return {**asdict(self), "damaged": damaged, "failures": self.failures, "repair": repair}
 
 
@@ -106,8 +97,8 @@ def _verify(options: VerifyOptions) -> list[Verification]:
     hosts = Host.resolve_all(options)
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
-    checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
-    results = [check.check() for check in checks]
+    workers = options.workers or available_cores()
+    results = [check_files(host, workers) for host in hosts]
     damaged_hosts = [
         _to_repair(host, result)
         for host, result in zip(hosts, results, strict=True)
@@ -115,17 +106,35 @@ def _verify(options: VerifyOptions) -> list[Verification]:
     ]
     repairs: dict[str, Report] = {}
     if damaged_hosts:
-        shared = {each.name: getattr(options, each.name) for each in fields(TargetOptions)}
-        reports = run_exports(ExportOptions(**shared), damaged_hosts)
+        shared = {each.name: getattr(options, each.name) for each in fields(opts.TargetOptions)}
+        reports = run_exports(opts.ExportOptions(**shared), damaged_hosts)
         repairs = dict(zip((host.folder for host in damaged_hosts), reports, strict=True))
-    return [
-        _verification(check, result, repairs.get(check.host.folder), started)
-        for check, result in zip(checks, results, strict=True)
-    ]
+    verifications = []
+    for host, result in zip(hosts, results, strict=True):
+        report, files = repairs.get(host.folder), result.files
+        if report is not None:
+            # Read all files again.
+            result = check_files(host, workers)
+            files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
+        damaged = [_damaged_file(host, file, result) for file in files.values() if file.problem]
+        verifications.append(
+            Verification(
+                host.store.label,
+                host.index_url,
+                files=len(files),
+                urls=sum(file.urls for file in files.values()),
+                bytes=sum(file.bytes for file in files.values()),
+                damaged=damaged,
+                is_unfinished=result.journal is not None,
+                seconds=time.perf_counter() - started,
+                repair=report,
+            )
+        )
+    return verifications
 
 
 def _to_repair(host: Host, result: CheckedFiles) -> Host:
-    """Return the host with the sections to repair and the names of its damaged files."""
+    """Return the host with the sections and the files to repair."""
     names = {file.section for file in result.damaged.values()}
     # A run that was killed may have published pages that the manifest does not list yet.
     names.update(result.journal.sections if result.journal else ())
@@ -133,30 +142,11 @@ def _to_repair(host: Host, result: CheckedFiles) -> Host:
     return replace(host, chosen=chosen, damaged=frozenset(result.damaged))
 
 
-def _verification(
-    check: FilesCheck, result: CheckedFiles, report: Report | None, started: float
-) -> Verification:
-    """Return the result for a host. After a repair, all files are read again."""
-    host, files = check.host, result.files
-    if report is not None:
-        result = check.check()
-        files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
-    damaged = []
-    for file in files.values():
-        if problem := file.problem:
-            if file.section and file.section not in host.sections:
-                # A repair cannot render the page.
-                problem += f", and section {file.section!r} is no longer declared. To remove it, use "
-                problem += f"--remove {file.section}"
-            damaged.append(DamagedFile(file.name, file.section, problem, file.name not in result.damaged))
-    return Verification(
-        host.store.label,
-        host.index_url,
-        files=len(files),
-        urls=sum(file.urls for file in files.values()),
-        bytes=sum(file.bytes for file in files.values()),
-        damaged=damaged,
-        is_unfinished=result.journal is not None,
-        seconds=time.perf_counter() - started,
-        repair=report,
-    )
+def _damaged_file(host: Host, file: CheckedFile, result: CheckedFiles) -> DamagedFile:
+    """Return a file that was damaged. `result` says whether it still is."""
+    problem = file.problem or ""
+    if file.section and file.section not in host.sections:
+        # A repair cannot render the page.
+        problem += f", and section {file.section!r} is no longer declared. To remove it, use --remove "
+        problem += file.section
+    return DamagedFile(file.name, file.section, problem, file.name not in result.damaged)

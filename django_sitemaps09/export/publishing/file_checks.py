@@ -8,7 +8,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
@@ -26,16 +25,13 @@ from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest
 from django_sitemaps09.target.previous import check_site, is_our_stylesheet
 
-# Maximum number of attempts to read files that exports replace meanwhile.
+# Maximum number of further attempts to read files that exports replace meanwhile.
 _ATTEMPTS = 10
 _MISSING = "it is missing, or is not a regular file"
 
 
 class ExpectedFile(NamedTuple):
-    """File that must exist. Its uncompressed content must have one of the `digests`.
-
-    `section` is empty unless the file is a page. Then `urls` and `bytes` are those of the manifest.
-    """
+    """File whose uncompressed content must have one of the `digests`. Only a page has a `section`."""
 
     name: str
     digests: frozenset[str]
@@ -45,7 +41,7 @@ class ExpectedFile(NamedTuple):
 
 
 class CheckedFile(NamedTuple):
-    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size."""
+    """File that was read back, with its uncompressed size in `bytes`."""
 
     name: str
     section: str = ""
@@ -55,7 +51,7 @@ class CheckedFile(NamedTuple):
 
 
 class CheckedFiles(NamedTuple):
-    """Files that were read back, by name, and the journal of a run that is replacing them."""
+    """Files by name, and the journal of a run that is replacing them."""
 
     files: Mapping[str, CheckedFile]
     journal: Journal | None
@@ -66,12 +62,9 @@ class CheckedFiles(NamedTuple):
 
 
 def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
-    """Yield the indexes, the stylesheet and the pages of a manifest.
-
-    While a run replaces files, each file can be from that run or from the previous one.
-    """
+    """Yield the files of a manifest. While a run replaces them, each can be from that run or older."""
     new_digests: dict[str, set[str]] = defaultdict(set)
-    for step in journal.steps if journal is not None else ():
+    for step in journal.steps if journal else ():
         new_digests[step.name].add(step.digest)
     documents = {
         name: [protocol.index_document(entries, styled=styled) for styled in (False, True)]
@@ -79,119 +72,111 @@ def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[Exp
     }
     documents |= {name: [protocol.stylesheet()] for name in manifest.stylesheets}
     for name, contents in documents.items():
-        digests = frozenset(sha256(content).hexdigest() for content in contents)
-        yield ExpectedFile(name, digests | new_digests[name])
+        digests = {sha256(content).hexdigest() for content in contents}
+        yield ExpectedFile(name, frozenset(digests | new_digests[name]))
     for section, record in manifest.sections.items():
         for page in record.pages:
             # A page that was adopted from a published index has no digest.
-            digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
+            page_digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
             urls = None if new_digests[page.name] else page.urls
-            yield ExpectedFile(page.name, digests, section, urls, page.bytes)
+            yield ExpectedFile(page.name, page_digests, section, urls, page.bytes)
 
 
-@dataclass(frozen=True)
-class FilesCheck:
-    """Check of the published files of one host, in several threads (`workers`).
+def check_files(host: Host, workers: int) -> CheckedFiles:
+    """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt of a host.
 
-    Decompressing and hashing release the GIL, and so does waiting for a storage.
+    A file that seems to be damaged may have been replaced while it was read. So it is read again if a run
+    has published files meanwhile. Raise `ExportError` if no manifest can be used.
     """
+    state = _read_state(host)
+    checked = _check(host, workers, *state)
+    for _ in range(_ATTEMPTS):
+        damaged = checked.damaged
+        if not damaged or (current := _read_state(host)) == state:
+            break
+        state = current
+        intact = {name: file for name, file in checked.files.items() if name not in damaged}
+        checked = _check(host, workers, *state, damaged)
+        checked = checked._replace(files={**intact, **checked.files})
+    return checked
 
-    host: Host
-    workers: int
 
-    def check(self) -> CheckedFiles:
-        """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt.
+def _read_state(host: Host) -> tuple[Manifest, Journal | None]:
+    """Return the manifest, and the journal of a run that is replacing files."""
+    store, state = host.store, host.state
+    check_owner(store, state)
+    # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
+    journal = read_journal(state)
+    try:
+        try:
+            manifest = manifests.read(state)
+        except UnreadableError:
+            # Two exports may end after the root is read, and remove the files that it lists. Try twice.
+            manifest = manifests.read(state)
+    except UnreadableError as error:
+        raise UnreadableError(
+            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
+            "which rebuilds all pages."
+        ) from error
+    if manifest is None:
+        raise ExportError(
+            f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
+        )
+    check_site(store, state, manifest, host.site)
+    return manifest, journal
 
-        A file that seems to be damaged may have been replaced while it was read. So it is read again if a
-        run has published files meanwhile.
-        """
-        state = self._read_state()
-        checked = self._check(*state)
-        for _ in range(_ATTEMPTS):
-            damaged = checked.damaged
-            if not damaged or (current := self._read_state()) == state:
-                break
-            state = current
-            intact = {name: file for name, file in checked.files.items() if name not in damaged}
-            checked = self._check(*state, damaged)
-            checked = checked._replace(files={**intact, **checked.files})
-        return checked
 
-    def _read_state(self) -> tuple[Manifest, Journal | None]:
-        """Return the manifest, and the journal of a run that is replacing files.
+def _check(
+    host: Host,
+    workers: int,
+    manifest: Manifest,
+    journal: Journal | None,
+    names: Collection[str] | None = None,
+) -> CheckedFiles:
+    """Compare the files, or those with these names, with what they should be in this state."""
+    existing_names, local = host.store.names(), threading.local()
 
-        Raise `ExportError` if no manifest can be used.
-        """
-        store, state = self.host.store, self.host.state
-        check_owner(store, state)
-        # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
-        journal = read_journal(state)
-        for is_last in (False, True):
-            try:
-                manifest = manifests.read(state)
-                break
-            except UnreadableError as error:
-                # Two exports may end after the root is read, and remove the files that it lists. Try twice.
-                if is_last:
-                    raise UnreadableError(
-                        f"{error}. Without it, the published files cannot be verified. Run an export "
-                        "without --verify, which rebuilds all pages."
-                    ) from error
-        if manifest is None:
-            raise ExportError(
-                f"{store.label} has no manifest of an export, so its files cannot be verified. "
-                "Export first."
-            )
-        check_site(store, state, manifest, self.host.site)
-        return manifest, journal
+    def begin() -> None:
+        # Each thread has a store with connections of its own.
+        local.store = copy.copy(host.store)
 
-    def _check(
-        self, manifest: Manifest, journal: Journal | None, names: Collection[str] | None = None
-    ) -> CheckedFiles:
-        """Compare the files, or those with these names, with what they should be in this state."""
-        host, existing_names = self.host, self.host.store.names()
-        local = threading.local()
+    def check(file: ExpectedFile) -> CheckedFile:
+        if file.name not in existing_names:
+            return CheckedFile(file.name, file.section, problem=_MISSING)
+        if file.name == STYLESHEET and not is_our_stylesheet(local.store):
+            # The project has replaced it with its own stylesheet.
+            return CheckedFile(file.name)
+        try:
+            return check_file(local.store, file)
+        except OSError as error:
+            if not isinstance(host.store, LocalStore):
+                raise
+            return CheckedFile(file.name, file.section, problem=f"it cannot be read ({reason_of(error)})")
 
-        def begin() -> None:
-            # Each thread has a store with connections of its own.
-            local.store = copy.copy(host.store)
-
-        def is_chosen(file: ExpectedFile) -> bool:
-            is_in_scope = host.is_whole or not file.section or file.section in host.chosen
-            return is_in_scope and (names is None or file.name in names)
-
-        def check(file: ExpectedFile) -> CheckedFile:
-            if file.name not in existing_names:
-                return CheckedFile(file.name, file.section, problem=_MISSING)
-            if file.name == STYLESHEET and not is_our_stylesheet(local.store):
-                # The project has replaced it with its own stylesheet.
-                return CheckedFile(file.name)
-            try:
-                return check_file(local.store, file)
-            except OSError as error:
-                if not isinstance(host.store, LocalStore):
-                    raise
-                problem = f"it cannot be read ({reason_of(error)})"
-                return CheckedFile(file.name, file.section, problem=problem)
-
-        with ThreadPoolExecutor(self.workers, "sitemap-verify", begin) as pool:
-            expected = filter(is_chosen, _expected_files(manifest, journal))
-            files = {file.name: file for file in pool.map(check, expected)}
-        path = None if host.robots is None else str(host.robots)
-        # While a run replaces files, it may also be updating robots.txt.
-        if path and manifest.indexes and journal is None and (names is None or path in names):
-            robots = Robots(host, manifest.indexes)
-            robots.update(write=False)
-            problem = None
-            if robots.state != "unchanged":
-                problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
-            files[path] = CheckedFile(path, problem=problem)
-        return CheckedFiles(files, journal)
+    expected = [
+        file
+        for file in _expected_files(manifest, journal)
+        if (host.is_whole or not file.section or file.section in host.chosen)
+        and (names is None or file.name in names)
+    ]
+    # Decompressing and hashing release the GIL, and so does waiting for a storage.
+    with ThreadPoolExecutor(workers, "sitemap-verify", begin) as pool:
+        files = {file.name: file for file in pool.map(check, expected)}
+    path = None if host.robots is None else str(host.robots)
+    # While a run replaces files, it may also be updating robots.txt.
+    if path and manifest.indexes and journal is None and (names is None or path in names):
+        robots = Robots(host, manifest.indexes)
+        robots.update(write=False)
+        problem = None
+        if robots.state != "unchanged":
+            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+        files[path] = CheckedFile(path, problem=problem)
+    return CheckedFiles(files, journal)
 
 
 def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
     """Compare a file with what it should be. Raise `OSError` if it cannot be read, so may be intact."""
-    name, section, urls, size, problem = expected.name, expected.section, 0, 0, None
+    name, section, problem = expected.name, expected.section, None
     try:
         with name_errors(f"{store.label}/{name}"):
             file = store.open(name)
@@ -217,21 +202,21 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
 
 
 def _read_content(file: BinaryIO, name: str, max_bytes: int) -> tuple[str, int, int]:
-    """Return the SHA-256 of a file's uncompressed content, its number of URLs, and its size.
+    """Return the SHA-256, the number of URLs and the size of up to `max_bytes` + 1 uncompressed bytes.
 
-    Read no more than one byte above `max_bytes`. Raise `zlib.error` or `EOFError` if it is damaged.
+    Raise `zlib.error` or `EOFError` if the file is damaged.
     """
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     if is_gzip != name.endswith(".gz"):
         raise zlib.error("it must not be compressed" if is_gzip else "it is not a gzip file")
     file.seek(0)
     pattern = b"\n" if name.endswith(".txt") else b"<url>"
-    hash_, urls, bytes_, tail = sha256(), 0, 0, b""
+    digest, urls, size, tail = sha256(), 0, 0, b""
     for data in decompress(file, max_bytes):
-        hash_.update(data)
+        digest.update(data)
+        size += len(data)
         # The pattern can begin at the end of one chunk, and end in the next one.
         text = tail + data
         urls += text.count(pattern)
         tail = text[max(0, len(text) - len(pattern) + 1) :]
-        bytes_ += len(data)
-    return hash_.hexdigest(), urls, bytes_
+    return digest.hexdigest(), urls, size
