@@ -18,10 +18,15 @@ from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.page import Engine, Renderer
 from django_sitemaps09.export.plan import Run
-from django_sitemaps09.export.publishing.changes import Spool, compared_ranges, notify
+from django_sitemaps09.export.publishing.changes import (
+    Spool,
+    SubmissionQueue,
+    activate_prepared,
+    compared_ranges,
+    notify,
+)
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.export.section import SectionOutcome, export_section
 from django_sitemaps09.protocol import reason_of

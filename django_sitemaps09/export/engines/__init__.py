@@ -24,14 +24,8 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import (
-    Engine as Engine,
-    RenderedPage,
-    Renderer,
-    Task,
-    render_page,
-)
-from django_sitemaps09.orm.retry import is_in_transaction
+from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.orm.reading import is_in_transaction
 
 logger = logging.getLogger(__name__)
 
