@@ -121,10 +121,8 @@ def _directives(value: object) -> Mapping[str, bool | int]:
         for name, seconds in value.items()
     ):
         return value
-    raise _UnexpectedError(
-        "a dict of directives with True or a whole number of seconds, such as "
-        "{'public': True, 'max_age': 3600}"
-    )
+    expected = "a dict of directives with True or a whole number of seconds"
+    raise _UnexpectedError(f"{expected}, such as {{'public': True, 'max_age': 3600}}")
 
 
 def check_keys(value: object) -> str | Mapping[str, str]:
@@ -171,7 +169,7 @@ class Conf:
     def settings_dict(self) -> Mapping[str, object]:
         """The dict `SITEMAPS09` of the project. Default: empty."""
         settings_dict = getattr(settings, "SITEMAPS09", {})
-        # `dict` first, because an abstract class takes longer to decide, at each access to each setting.
+        # `dict` first, because an abstract class takes longer, at each access to each setting.
         if not isinstance(settings_dict, (dict, Mapping)):
             raise ImproperlyConfigured(
                 "SITEMAPS09 must be a dict, such as {'BASE_URL': 'https://www.example.com'}, not "
@@ -181,8 +179,7 @@ class Conf:
 
     #: Dotted path to a dict of sections. Default `None`: the registered sections.
     sitemaps = Setting(_optional(_text))
-    #: Scheme and host of all locations. Default `None`: views use the site of the request, and an export
-    #: the current `Site`.
+    #: Scheme and host of all locations. Default `None`: the site of the request, in exports that of Django.
     base_url = Setting(_optional(lambda value: protocol.parse_base(_text(value))))
     #: Alias in `STORAGES` of the storage for exported files. Default: `sitemaps` if it exists.
     storage = Setting(_storage)
@@ -196,8 +193,7 @@ class Conf:
     robots_txt = Setting(_path("ROBOTS_TXT"))
     #: Whether exports and the live index use `.xml.gz` pages.
     gzip = Setting(_flag, default=True)
-    #: Compression level of zlib, from 1 to 9. Default `None`: isal if the extra `fast` is installed, else
-    #: level 6, or level 3 for entries with many alternates.
+    #: Level of zlib, from 1 to 9. Default `None`: isal with the extra `fast`, else 6, or 3 with alternates.
     gzip_level = Setting(_optional(_number(9)))
     #: Maximum number of URLs on a page.
     max_urls = Setting(_number(protocol.MAX_URLS), default=protocol.MAX_URLS)
@@ -313,10 +309,8 @@ def local_path(value: object, name: str, instead: str = "") -> Path | None:
     if not text or "\0" in text:
         raise ImproperlyConfigured(f"{name} must be a path, not {typed_repr(value)}.")
     if _URL.search(text):
-        instead = instead or "For a bucket such as S3, set SITEMAPS09['STORAGE'] to an alias in STORAGES."
-        raise ImproperlyConfigured(
-            f"{name} must be a path on this machine, not the URL {text!r}. {instead}"
-        )
+        advice = instead or "For a bucket such as S3, set SITEMAPS09['STORAGE'] to an alias in STORAGES."
+        raise ImproperlyConfigured(f"{name} must be a path on this machine, not the URL {text!r}. {advice}")
     # Not Path.expanduser(), because Path("./~a") is Path("~a").
     expanded = os.path.expanduser(text)  # noqa: PTH111
     if expanded.startswith("~"):
@@ -336,11 +330,8 @@ def strings(value: object, name: str) -> list[str]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ImproperlyConfigured(f"{name} must be a list of strings, not {typed_repr(value)}.")
     items = list(value)
-    for item in items:
-        if not isinstance(item, str):
-            raise ImproperlyConfigured(
-                f"{name} must be a list of strings, but contains {typed_repr(item)}."
-            )
+    if others := [typed_repr(item) for item in items if not isinstance(item, str)]:
+        raise ImproperlyConfigured(f"{name} must be a list of strings, but contains {others[0]}.")
     return items
 
 

@@ -25,7 +25,7 @@ ChangeKind = Literal["added", "removed", "changed"]
 #: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
 MessageKind = Literal["indexnow", "ping"]
 Verdict = Literal["accepted", "rejected", "pending"]
-#: What a report calls the process of the export itself, among the workers that have rendered pages.
+#: What a report calls the process of the export itself, among the workers.
 THIS_PROCESS = "the export itself"
 # Linux counts in units of 1,024 bytes, macOS in bytes.
 _UNIT = 1 if sys.platform == "darwin" else 1024

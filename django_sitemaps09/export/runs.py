@@ -215,20 +215,19 @@ def _check_allowed(url: str) -> None:
 
     Django ignores the port, but each port has its own folder.
     """
+    label = f"A message in the queue asks for an export of {url}"
     base, request = export_base(url), HttpRequest()
     if _port(base) not in (None, _port(conf.base_url)):
         raise ExportError(
-            f"A message in the queue asks for an export of {url}, but its port is neither the default port "
-            "nor that of SITEMAPS09['BASE_URL']. Change BASE_URL, or use the command."
+            f"{label}, but its port is neither the default port nor that of SITEMAPS09['BASE_URL']. Change "
+            "BASE_URL, or use the command."
         )
     request.META["HTTP_HOST"] = base.domain
     try:
         request.get_host()
     except DisallowedHost as error:
-        raise ExportError(
-            f"A message in the queue asks for an export of {url}, but its host is not in ALLOWED_HOSTS. "
-            "Add it there, or use the command."
-        ) from error
+        advice = "Add it there, or use the command"
+        raise ExportError(f"{label}, but its host is not in ALLOWED_HOSTS. {advice}.") from error
 
 
 def _port(base: Base | None) -> int | None:

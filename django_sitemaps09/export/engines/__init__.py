@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.export import page as rendering
+from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task
 from django_sitemaps09.orm.reading import is_in_transaction
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,9 @@ ENGINES = {
 _ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
 # Maximum number of workers by default. Each needs a database connection and about 60 MB of memory.
 _MAX_DEFAULT_WORKERS = 8
+# Signals that only the parent handles.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_DIED = "died unexpectedly; the system may have killed {} for lack of memory"
 
 
 def engine(
@@ -109,18 +113,20 @@ def _unseen_rows() -> str | None:
     """Return why other processes cannot see the rows that this process sees, or `None`."""
     for connection in connections.all(initialized_only=True):
         if getattr(connection, "is_in_memory_db", bool)():
-            return (
-                "An export with several workers cannot use an in-memory database, because the workers "
-                "cannot see it. Use the engine 'serial'."
-            )
+            return _IN_MEMORY
         if is_in_transaction(connection):
-            return (
-                "An export with several workers cannot run in a transaction, because the workers do not "
-                "see its rows. Use the engine 'serial', or call export() outside of the transaction."
-            )
+            return _IN_TRANSACTION
     return None
 
 
+_IN_MEMORY = (
+    "An export with several workers cannot use an in-memory database, because the workers cannot see it. "
+    "Use the engine 'serial'."
+)
+_IN_TRANSACTION = (
+    "An export with several workers cannot run in a transaction, because the workers do not see its rows. "
+    "Use the engine 'serial', or call export() outside of the transaction."
+)
 _DAEMON = (
     "An export with several workers cannot run in a daemonic process, such as a Celery worker, which "
     "must not start other processes. Use --workers 1, --engine celery or --engine tasks."
@@ -175,12 +181,11 @@ class Processes:
     def _submit(self, renderer: Renderer, task: Task) -> Future[RenderedPage]:
         with _signals_blocked():
             if self._pool is not None:
-                try:
-                    return self._pool.submit(render_page, renderer, task)
-                except BrokenProcessPool:
-                    self._pool.shutdown()
+                with suppress(BrokenProcessPool):
+                    return self._pool.submit(rendering.render_page, renderer, task)
+                self._pool.shutdown()
             self._pool = self._create_pool()
-            return self._pool.submit(render_page, renderer, task)
+            return self._pool.submit(rendering.render_page, renderer, task)
 
     def _create_pool(self) -> ProcessPoolExecutor:
         # A process with threads cannot be forked: locks held by other threads would never be released.
@@ -210,10 +215,6 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_DIED = "died unexpectedly; the system may have killed {} for lack of memory"
 
 
 def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection) -> None:

@@ -24,10 +24,7 @@ _IMMEDIATE: Any = import_module(f"{_PACKAGE}.backends.immediate").ImmediateBacke
 
 
 def route(*names: str) -> dict[str, str]:
-    """Return the first of these names that is a backend, and the first that is one of its queues.
-
-    Raise `ImproperlyConfigured` if the backend has no such queue.
-    """
+    """Return the first of these names that is a backend, and the first that is one of its queues."""
     alias = next((name for name in names if name in tasks.task_backends), None)
     if alias is None:
         raise ImproperlyConfigured("TASKS has no backend for sitemaps. Add the backend 'default'.")
@@ -63,10 +60,9 @@ class DjangoTasks(QueueEngine):
         backend, label = tasks.task_backends[alias], f"The backend {alias!r} of TASKS is"
         if isinstance(backend, _DUMMY):
             raise ImproperlyConfigured(f"{label} a DummyBackend, which never runs a task. {_HINT}")
-        if not isinstance(backend, _IMMEDIATE):
-            return None
         effect = "the export itself renders all pages, one after the other"
-        return f"{label} an ImmediateBackend, so {effect}. {_HINT}"
+        is_immediate = isinstance(backend, _IMMEDIATE)
+        return f"{label} an ImmediateBackend, so {effect}. {_HINT}" if is_immediate else None
 
     def put(self, message: str) -> None:
         retry(lambda: render.using(**_page_route()).enqueue(message), "Sending a page")

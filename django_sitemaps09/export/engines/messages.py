@@ -112,11 +112,8 @@ def parse(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     renderer, task = message["renderer"], message["task"]
     number, *bounds = task["page"]
     page = Page(number, *(bound and tuple(bound) for bound in bounds))
-    output = renderer["output"] and Path(renderer["output"])
-    return (
-        Renderer(**{**renderer, "base": Base(*renderer["base"]), "output": output}),
-        Task(**{**task, "page": page}),
-    )
+    base, output = Base(*renderer["base"]), renderer["output"] and Path(renderer["output"])
+    return Renderer(**{**renderer, "base": base, "output": output}), Task(**{**task, "page": page})
 
 
 class Folder:
@@ -130,10 +127,9 @@ class Folder:
         output, folder = renderer["output"], renderer.get("folder", "")
         self.key, self.stage, self.token = key, renderer["stage"], message["token"]
         if not (hosts.is_host_folder(folder) and _PLACE.fullmatch(f"{self.stage} {self.token}")):
-            raise ExportError(
-                f"A message contains an invalid stage ({self.stage!r:.100}), host folder ({folder!r:.100}) "
-                f"or token ({self.token!r:.100})."
-            )
+            stage, token = f"stage ({self.stage!r:.100})", f"token ({self.token!r:.100})"
+            text = f"A message contains an invalid {stage}, host folder ({folder!r:.100}) or {token}."
+            raise ExportError(text)
         self.store = target_store(output and Path(output), folder)
 
     def open(self) -> None:
@@ -145,7 +141,7 @@ class Folder:
         return self.store.read(f"{self.stage}/run.json", _MOST[CLAIM]) is not None
 
     def check(self) -> None:
-        """Raise `ExportError` if the run is not active, as far as this machine can see."""
+        """Raise `ExportError` if the run is not active."""
         if not self.is_active():
             raise ExportError(f"no export in {self.store.label} is waiting for the page")
 
@@ -259,9 +255,8 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         if isinstance(error, OSError) and error.strerror:
             # The command names each reason once, so without the name of the file.
             reason = f"{type(error).__name__}: {error.strerror}"
-        logger.error(
-            "A message was refused: %s", reason, exc_info=not isinstance(error, rendering.EXPECTED)
-        )
+        unexpected = not isinstance(error, rendering.EXPECTED)
+        logger.error("A message was refused: %s", reason, exc_info=unexpected)
         # Without a valid message, there is no folder that can be trusted. It may also be missing or full.
         if folder is not None and not folder.has(REPLY):
             with suppress(Exception):

@@ -151,9 +151,8 @@ class QueueEngine:
             for reason, pages in self._refusals.most_common(5)
         ]
         if (others := len(self._refusals) - len(self.warnings)) > 0:
-            self.warnings.append(
-                f"Pages were refused for {pluralize(others, 'other reason')}; see the log."
-            )
+            reasons = pluralize(others, "other reason")
+            self.warnings.append(f"Pages were refused for {reasons}; see the log.")
         if self._problem:
             self.warnings.append(f"{self._problem}. The export itself rendered the pages.")
         self._unsent.clear()
