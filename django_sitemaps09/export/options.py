@@ -30,7 +30,7 @@ ArgumentsT = ParamSpec("ArgumentsT")
 OptionsT = TypeVar("OptionsT")
 ResultT = TypeVar("ResultT")
 
-#: Part of the path of a robots.txt that stands for the name of the host's folder.
+# Part of the path of a robots.txt that stands for the name of the host's folder.
 _HOST = "{host}"
 
 
@@ -260,10 +260,9 @@ class Host:
         output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
         robots = conf.robots_txt if robots is None else robots
         if several and robots is not None and _HOST not in str(robots):
-            raise ExportError(
-                f"{robots} cannot be the robots.txt of several hosts. Use {_HOST} in the path for the name "
-                f"of each host's folder, such as public/{_HOST}/robots.txt."
-            )
+            advice = f"Use {_HOST} in the path for the name of each host's folder"
+            text = f"{advice}, such as public/{_HOST}/robots.txt."
+            raise ExportError(f"{robots} cannot be the robots.txt of several hosts. {text}")
         url = conf.files_url or f"{base}/"
         if several and conf.files_url is not None:
             url += f"{folder}/"

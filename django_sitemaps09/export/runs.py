@@ -111,10 +111,7 @@ def run_export(
 def run_exports(
     options: ExportOptions, hosts: Sequence[Host] = (), *, in_worker: bool = False
 ) -> list[Report]:
-    """Export to these hosts or, without any, to those of the options. Return the reports in their order.
-
-    `in_worker` says that this process is a worker of a queue.
-    """
+    """Export to these hosts, or to those of the options. `in_worker` means that a queue started this."""
     # Choose the engine before querying a database, since the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
     hosts = hosts or Host.resolve_all(options)
@@ -165,10 +162,8 @@ def _check_folders(hosts: Sequence[Host]) -> None:
             # A folder that cannot be read is a failure of its host alone.
             continue
         if root is None and host.moved_from and not host.folder:
-            raise ExportError(
-                f"{host.store.label} contains no export that could move. Set another target, or export "
-                "without --moved-from."
-            )
+            advice = "Set another target, or export without --moved-from"
+            raise ExportError(f"{host.store.label} contains no export that could move. {advice}.")
         if host.folder:
             check_root(root, host.store, host.state)
             if root is not None and root.base not in host.moved_from:
@@ -211,12 +206,10 @@ def _submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report
 
 
 def _check_allowed(url: str) -> None:
-    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`, or whose port is not a known one.
-
-    Django ignores the port, but each port has its own folder.
-    """
+    """Raise `ExportError` for a URL whose host is not in `ALLOWED_HOSTS`, or whose port is not known."""
     label = f"A message in the queue asks for an export of {url}"
     base, request = export_base(url), HttpRequest()
+    # Django ignores the port, but each port has its own folder.
     if _port(base) not in (None, _port(conf.base_url)):
         raise ExportError(
             f"{label}, but its port is neither the default port nor that of SITEMAPS09['BASE_URL']. Change "

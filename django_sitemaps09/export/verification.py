@@ -19,7 +19,7 @@ from django_sitemaps09.export.runs import run_exports
 
 
 class DamagedFile(NamedTuple):
-    """Published file that is damaged or missing. `section` is empty unless the file is a page.
+    """Published file that is damaged or missing. Only a page has a `section`.
 
     `repaired` is true if a repair has published the file again, or has removed it from the index.
     """
@@ -35,8 +35,8 @@ class Verification:
     """Result of verifying the published files of one host.
 
     `files` counts the files that were read, `urls` their URLs, and `bytes` their size before compression.
-    `is_unfinished` is true while a run replaces files, and after a run was killed while doing so. `repair`
-    is the report of the export that repaired files or finished a killed run, `None` if that was not needed.
+    `is_unfinished` is true while a run replaces files, and after it was killed while doing so. `repair` is
+    the report of the export that repaired files or finished a killed run, `None` if none was needed.
     """
 
     target: str
@@ -144,9 +144,8 @@ def _to_repair(host: Host, result: CheckedFiles) -> Host:
 
 def _damaged_file(host: Host, file: CheckedFile, result: CheckedFiles) -> DamagedFile:
     """Return a file that was damaged. `result` says whether it still is."""
-    problem = file.problem or ""
-    if file.section and file.section not in host.sections:
+    problem, name = file.problem or "", file.section
+    if name and name not in host.sections:
         # A repair cannot render the page.
-        problem += f", and section {file.section!r} is no longer declared. To remove it, use --remove "
-        problem += file.section
+        problem += f", and section {name!r} is no longer declared. To remove it, use --remove {name}"
     return DamagedFile(file.name, file.section, problem, file.name not in result.damaged)

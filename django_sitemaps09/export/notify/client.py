@@ -60,11 +60,10 @@ def problem_of(error: Exception) -> str:
 
 
 class Connections:
-    """Connections whose requests end at an absolute deadline, whatever a server sends, and however slowly.
+    """Connections, for one thread, whose requests end at an absolute deadline, however slow a server is.
 
     The timeouts of a socket begin again with each byte. A watchdog therefore shuts the socket down at the
-    deadline: `close()` would not end a `recv()` in progress. Only name resolution cannot be interrupted; it
-    takes as long as the resolver of the system allows. Only one thread may use an instance.
+    deadline: `close()` would not end a `recv()` in progress. Only name resolution cannot be interrupted.
     """
 
     def __init__(self) -> None:
@@ -114,7 +113,7 @@ class Connections:
         return response
 
     def follow(self, connected: socket.socket) -> None:
-        """Shut this socket down at the deadline. Raise `OSError` after the deadline."""
+        """Shut this socket down at the deadline. Raise `OSError` after it."""
         self._socket = connected
         if not self.remaining:
             raise OSError("the deadline has passed")

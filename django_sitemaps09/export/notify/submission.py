@@ -93,9 +93,8 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
                 "export_sitemaps --submit first. After an export for several hosts, name each with "
                 "--base-url; after any other, omit --base-url."
             )
-        return [
-            preview(store, state) if dry_run else send(store, state, client) for _, store, state in folders
-        ]
+        stores = [(store, state) for _, store, state in folders]
+        return [preview(*each) if dry_run else send(*each, client) for each in stores]
 
 
 def _folder(base: Base | None, output: Path | None) -> ExportFolder:
@@ -167,7 +166,7 @@ class _Run:
         root = manifest.read_usable_root(state)
         self._has_unqueued = root is not None and bool(root.unqueued)
         self._damaged = self._ledger.damaged()
-        # The pauses before further submissions, which do not apply to this one.
+        # The pauses of later submissions.
         self.new_pauses: dict[str, float] = {}
 
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:

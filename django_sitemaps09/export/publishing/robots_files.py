@@ -144,7 +144,7 @@ def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
     if (status.st_uid, status.st_gid) != (copy_status.st_uid, copy_status.st_gid):
         os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
     if hasattr(os, "listxattr"):
-        # The system sets several attributes itself, and not every file system supports them.
+        # The system sets some itself, and not every file system supports them.
         with suppress(OSError):
             for name in os.listxattr(path, follow_symlinks=False):
                 with suppress(OSError):
