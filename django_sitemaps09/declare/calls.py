@@ -51,6 +51,8 @@ FAILED: Final[Any] = object()
 SHARED_ERRORS = (DatabaseError, ImproperlyConfigured, MemoryError)
 #: Maximum number of skipped items logged as warnings, for a response or for a section of an export.
 MAX_LOGGED = 3
+#: Marks the records of a log that are only about skipped items.
+ABOUT_ITEM = {"is_about_item": True}
 #: Measured steps: `items()`, reading instances by key or by position, and hooks that are methods. Sections
 #: that are only read as columns do not have these steps.
 Step: TypeAlias = (
@@ -154,9 +156,9 @@ def log_skipped(
 ) -> None:
     """Log the first errors, one per line after `where`, and only the number of the others."""
     for error in islice(errors, MAX_LOGGED):
-        logger.warning("%s %s", where, error)
+        logger.warning("%s %s", where, error, extra=ABOUT_ITEM)
     if count > MAX_LOGGED:
-        logger.warning("%s %d more", where, count - MAX_LOGGED)
+        logger.warning("%s %d more", where, count - MAX_LOGGED, extra=ABOUT_ITEM)
 
 
 @dataclass(slots=True)

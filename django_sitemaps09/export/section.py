@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.declare.calls import MAX_LOGGED, Costs, log_skipped, record_costs, step
+from django_sitemaps09.declare.calls import ABOUT_ITEM, MAX_LOGGED, Costs, log_skipped, record_costs, step
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task
@@ -83,7 +83,7 @@ class _Results:
                 self.errors.append(error)
             # A mistake in a hook can fail for every item.
             level = logging.WARNING if self.skipped <= MAX_LOGGED else logging.DEBUG
-            logger.log(level, "Section %r: skipped %s", self.section, error)
+            logger.log(level, "Section %r: skipped %s", self.section, error, extra=ABOUT_ITEM)
 
     def add(self, plan: Plan, page: Page, rendered: RenderedPage) -> None:
         """Add a page. A page without URLs is omitted, and the next page takes over its range."""

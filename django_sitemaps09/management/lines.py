@@ -1,13 +1,18 @@
-"""The lines that commands print for reports: tables, then notes on single rows."""
+"""What commands have in common: options for hosts, and the lines that they print for reports."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import filterfalse
 from operator import attrgetter
+from typing import Any
 
+from django.core.management.base import CommandParser
+
+from django_sitemaps09.declare.hosts import site_urls
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
@@ -18,13 +23,61 @@ from django_sitemaps09.tools.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+# The numbers in the table of a status: their columns, and where the JSON of a section has them.
+_STATUS_NUMBERS = {
+    "live pages": ("live", "pages"),
+    "rows a page": ("live", "rows_per_page"),
+    "age (s)": ("live", "age"),
+    "exported": ("export", "pages"),
+    "URLs": ("export", "urls"),
+    "bytes": ("export", "bytes"),
+    "on disk": ("export", "size"),
+}
+
+
+def add_host_options(parser: CommandParser, description: str) -> None:
+    """Add the options `--base-url` and `--all-sites`, which exclude each other, and `--format`."""
+    group = parser.add_mutually_exclusive_group()
+    text = f"{description}; repeat it for several hosts"
+    group.add_argument("--base-url", action="append", metavar="URL", help=text)
+    text = "the host of each Site of django.contrib.sites, by https"
+    group.add_argument("--all-sites", action="store_true", help=text)
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+
+
+def base_urls(options: Mapping[str, Any]) -> list[str]:
+    """Return the base URLs that the options choose; an empty list for that of the settings."""
+    return site_urls() if options["all_sites"] else options["base_url"] or []
+
+
+def has_several(options: Mapping[str, Any]) -> bool:
+    """Return whether each host has its own folder and report, even if there is only one site."""
+    return options["all_sites"] or len(options["base_url"] or ()) > 1
+
+
+def write_results(
+    stdout: Any,
+    options: Mapping[str, Any],
+    results: Mapping[Any, Any],
+    lines: Callable[[Any], Iterable[str]],
+    *,
+    by_host: bool,
+) -> None:
+    """Write the results of hosts as JSON or, unless the verbosity is 0, as lines of text."""
+    if options["format"] == "json":
+        documents = {url: result.as_dict() for url, result in results.items()}
+        document = {"hosts": documents} if by_host else next(iter(documents.values()))
+        stdout.write(json.dumps(document, indent=2))
+    elif options["verbosity"] > 0:
+        for result in results.values():
+            for line in lines(result):
+                stdout.write(line)
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
-    """Yield the rows of a table as lines.
+    """Yield the rows of a table as lines, with the first `texts` columns aligned to the left.
 
-    Align the first `texts` columns to the left, and the others to the right. With `widths`, columns have at
-    least these widths, so that the tables of several hosts are alike.
+    Minimum `widths` of columns make the tables of several hosts alike.
     """
     gap = " " if widths else "  "
     longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -50,16 +103,12 @@ def _export_rows(report: Report) -> Iterator[Sequence[str]]:
     if not report.published:
         written, removed = ("to write", "to remove") if report.dry_run else ("not written", "not removed")
     yield "section", "URLs", "pages", written, "unchanged", removed, "bytes", "on disk", "seconds"
-    for name, sections, seconds in [
-        *((section.section, [section], section.seconds) for section in report.sections),
-        ("all", report.sections, report.seconds),
-    ]:
-        urls, *counts = (
-            sum(getattr(section, count) for section in sections)
-            for count in ("urls", "written", "unchanged", "removed", "bytes", "size")
-        )
+    parts = [(section.section, [section], section.seconds) for section in report.sections]
+    for name, sections, seconds in [*parts, ("all", report.sections, report.seconds)]:
+        counts = ("urls", "written", "unchanged", "removed", "bytes", "size")
+        urls, *numbers = (sum(getattr(section, count) for section in sections) for count in counts)
         pages = sum(len(section.files) for section in sections)
-        yield name, *(f"{number:,}" for number in (urls, pages, *counts)), f"{seconds:.2f}"
+        yield name, *(f"{number:,}" for number in (urls, pages, *numbers)), f"{seconds:.2f}"
 
 
 def skipped_line(section: SectionReport) -> str:
@@ -71,8 +120,8 @@ def skipped_line(section: SectionReport) -> str:
 
 def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
+    # The files of a section that failed are from an earlier run.
     if section.failure is not None and section.files:
-        # The files are from an earlier run.
         urls, pages = pluralize(section.urls, "URL"), pluralize(len(section.files), "page")
         yield f"{name}: failed; the published files are kept ({urls} on {pages})"
     if section.errors:
@@ -81,8 +130,7 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     if any(moves.values()):
         words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)
         yield f"{name}: {', '.join(words)}"
-    for hint in section.hints if hints else ():
-        yield f"{name}: {hint}"
+    yield from (f"{name}: {hint}" for hint in section.hints if hints)
 
 
 def _end(report: Report) -> Iterator[str]:
@@ -116,9 +164,9 @@ def verification_lines(verification: Verification) -> Iterator[str]:
     """Yield the lines of a verification: what was read, then the repaired files."""
     files, urls = pluralize(verification.files, "file"), pluralize(verification.urls, "URL")
     yield f"{verification.target}: verified {files} with {urls} in {verification.seconds:.2f} seconds"
-    for file in verification.damaged:
-        if file.repaired:
-            yield f"{file.name} was repaired: {file.problem}"
+    yield from (
+        f"{file.name} was repaired: {file.problem}" for file in verification.damaged if file.repaired
+    )
     if verification.is_unfinished:
         yield "A run is publishing, or was killed while publishing; the next run completes it."
 
@@ -135,8 +183,7 @@ def submission_lines(submission: Submission) -> Iterator[str]:
         if report.resumes is not None:
             end = datetime.fromtimestamp(report.resumes, timezone.utc)
             yield f"{report.endpoint} ({report.host}): nothing more is sent before {end:%H:%M:%S} UTC"
-        for example in report.examples:
-            yield f"{report.endpoint}: {example}"
+        yield from (f"{report.endpoint}: {example}" for example in report.examples)
 
 
 def _endpoint_row(report: EndpointReport) -> Sequence[str]:
@@ -167,8 +214,7 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
         # A published site may be of another program.
         project = "" if "://" in report.target else f" {rule.project}"
         yield f"{finding.rule}: {rule.meaning} {rule.fix}{project}".rstrip()
-        for example in finding.examples[:examples]:
-            yield f"  {example}"
+        yield from (f"  {example}" for example in finding.examples[:examples])
 
 
 def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
@@ -176,10 +222,7 @@ def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
     section, comparison = suggestion.section, suggestion.comparison
     if comparison is not None and suggestion.code is not None:
         hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
-        yield f"{section}: declare {hooks}, {_equal(comparison)}:"
-        yield ""
-        yield suggestion.code
-        yield ""
+        yield from (f"{section}: declare {hooks}, {_equal(comparison)}:", "", suggestion.code, "")
     for note in [*suggestion.notes, *(comparison.differences if comparison else ())]:
         yield f"{section}: {note}"
 
@@ -209,10 +252,7 @@ def status_lines(status: Status) -> Iterator[str]:
     if status.serves_exported:
         yield "The native views serve the exported files (SERVE_EXPORTED)."
     yield ""
-    head = (
-        *("section", "class", "read as", "live pages", "rows a page", "age (s)"),
-        *("exported", "URLs", "bytes", "on disk", "lag"),
-    )
+    head = ("section", "class", "read as", *_STATUS_NUMBERS, "lag")
     yield from _aligned([head, *map(_status_row, status.sections)], 3)
     for section in status.sections:
         if section.error is not None:
@@ -278,8 +318,7 @@ def _export(export: ExportState) -> str:
 
 def _status_row(section: SectionStatus) -> Sequence[str]:
     document = section.as_dict()
-    live, export = document["live"], document["export"]
-    values = [*(live.values() if live else [None] * 3), *(export.values() if export else [None] * 4)]
-    reading = ", ".join(filter(None, (section.paging, section.hooks)))
+    values = ((document[part] or {}).get(key) for part, key in _STATUS_NUMBERS.values())
     numbers = ("-" if value is None else f"{round(value):,}" for value in values)
+    reading = ", ".join(filter(None, (section.paging, section.hooks)))
     return section.section, section.sitemap or "-", reading or "-", *numbers, section.lag_text

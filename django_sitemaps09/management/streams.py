@@ -25,17 +25,12 @@ except ImportError:
 
 logger = logging.getLogger(__name__)
 
-# Loggers whose warnings are only about skipped items.
-_ITEM_LOGGERS = ("django_sitemaps09.export.section", "django_sitemaps09.declare.contrib_pages")
 _OF_KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages{postfix} [{elapsed}<{remaining}]"
 _OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 
 
 class LenientStream:
-    """A stream that ignores output if the wrapped stream is missing or has failed.
-
-    A stream fails if the process that reads a pipe has exited, the disk is full, or the file is closed.
-    """
+    """A stream that ignores output if the wrapped stream is missing or failed, such as a closed pipe."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream, self._name = stream, name
@@ -78,16 +73,15 @@ def flush_or_discard() -> None:
 
 @contextmanager
 def hidden_item_warnings() -> Iterator[None]:
-    """Hide warnings about skipped items from the console of a project that does not configure logging.
+    """Hide warnings about skipped items from Python's handler of last resort.
 
-    Python's handler of last resort prints them there. Configured handlers still get them.
+    It prints them if a project does not configure logging. Configured handlers still get them.
     """
     handler, thread = logging.lastResort or logging.NullHandler(), threading.get_ident()
 
     # Another thread may run a command whose warnings are wanted.
     def is_about_run(record: logging.LogRecord) -> bool:
-        is_unwanted = record.name in _ITEM_LOGGERS and record.levelno <= logging.WARNING
-        return record.thread != thread or not is_unwanted
+        return record.thread != thread or not getattr(record, "is_about_item", False)
 
     handler.addFilter(is_about_run)
     try:
@@ -107,10 +101,8 @@ class Progress:
     ended_sections: set[str] = field(default_factory=set)
 
     def plan(self, pages: Mapping[str, int | None]) -> None:
-        """Set the expected number of pages for each section, or `None` if it is unknown.
-
-        The line begins again for the next host.
-        """
+        """Set the expected number of pages for each section, or `None` if it is unknown."""
+        # The line begins again for the next host.
         if not self.ended_sections.isdisjoint(pages):
             for counts in (self.expected, self.pages, self.urls, self.ended_sections):
                 counts.clear()
@@ -134,16 +126,10 @@ class Progress:
         self._draw(name)
         self.line.refresh()
 
-    @property
-    def total(self) -> int | None:
-        """The number of pages, or `None` unless it is known for all sections."""
-        if None in self.expected.values():
-            return None
-        return sum(max(expected or 0, self.pages[name]) for name, expected in self.expected.items())
-
     def _draw(self, section: str) -> None:
-        line, total = self.line, self.total
-        line.total, line.bar_format = total, _OF_UNKNOWN if total is None else _OF_KNOWN
+        line, pages = self.line, [max(n or 0, self.pages[name]) for name, n in self.expected.items()]
+        is_known = None not in self.expected.values()
+        line.total, line.bar_format = (sum(pages), _OF_KNOWN) if is_known else (None, _OF_UNKNOWN)
         sections = pluralize(len(self.expected), "section")
         line.set_description_str(f"{section}, {len(self.ended_sections)} of {sections} done", refresh=False)
         line.set_postfix_str(pluralize(sum(self.urls.values()), "URL"), refresh=False)

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from threading import Thread
@@ -17,6 +16,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import OutputWrapper
 
+from django_sitemaps09.declare.calls import log_skipped
 from django_sitemaps09.export import PageFile, SectionReport
 from django_sitemaps09.management import streams
 from tests.support.commands import environment
@@ -82,21 +82,22 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
     handler = logging.StreamHandler(console)
     monkeypatch.setattr(logging, "lastResort", handler)
 
-    def log(name):
-        record = logging.LogRecord(f"django_sitemaps09.{name}", logging.WARNING, "", 1, name, (), None)
-        handler.handle(record)
+    logger = logging.getLogger("django_sitemaps09")
+    monkeypatch.setattr(logger, "handlers", [handler])
+
+    def log(text):
+        log_skipped(logger, [text], 1)
 
     with streams.hidden_item_warnings():
         with streams.hidden_item_warnings():
-            log("declare.contrib_pages")
-        log("declare.contrib_pages")
-        log("target")
-        other = Thread(target=log, args=("export.section",))
+            log("inner")
+        log("outer")
+        logger.warning("run")
+        other = Thread(target=log, args=("thread",))
         other.start()
         other.join(10)
-    log("declare.contrib_pages")
-    assert console.getvalue().split() == ["target", "export.section", "declare.contrib_pages"]
-    assert [name for name in streams._ITEM_LOGGERS if import_module(name).logger.name != name] == []
+    log("later")
+    assert console.getvalue().split() == ["run", "Skipped", "thread", "Skipped", "later"]
 
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")

@@ -15,8 +15,7 @@ from django.db import DatabaseError
 
 from django_sitemaps09.conf import local_path
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.host_options import write_results
-from django_sitemaps09.management.lines import audit_lines
+from django_sitemaps09.management.lines import audit_lines, write_results
 from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol import MAX_LOCATION, excerpt, pluralize
 from django_sitemaps09.tools.audit import audit

@@ -19,26 +19,12 @@ from django.template.response import SimpleTemplateResponse
 import django_sitemaps09
 from django_sitemaps09.declare import sections
 from django_sitemaps09.exceptions import ExportRunningError
-from django_sitemaps09.export import (
-    Report,
-    SectionReport,
-    Verification,
-    export,
-    export_hosts,
-    verify,
-    verify_hosts,
-)
+from django_sitemaps09.export import Report, SectionReport, Verification, verify, verify_hosts
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
-from django_sitemaps09.export.runs import EXPORT_ERRORS
+from django_sitemaps09.export.runs import EXPORT_ERRORS, export, export_hosts
 from django_sitemaps09.management import lines, streams
-from django_sitemaps09.management.host_options import (
-    add_host_options,
-    base_urls,
-    has_several,
-    write_results,
-)
 from django_sitemaps09.protocol import pluralize, reason_of
 from django_sitemaps09.rows.hints import has_suggestible
 from django_sitemaps09.tools import urlconf
@@ -68,21 +54,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         texts = {name: text for name, (_, text) in documented_options(ExportOptions).items()}
         parser.add_argument("sections", nargs="*", help=texts["names"])
-        add_host_options(parser, texts["base_url"])
-        parser.add_argument("--no-gzip", action="store_true", help="write .xml files instead of .xml.gz")
-        parser.add_argument(
-            "--verify", action="store_true", help="read the published files back instead of exporting"
-        )
+        lines.add_host_options(parser, texts["base_url"])
+        add, flag = parser.add_argument, "store_true"
+        add("--no-gzip", action=flag, help="write .xml files instead of .xml.gz")
+        add("--verify", action=flag, help="read the published files back instead of exporting")
         for name, (types, text) in {**_EXPORTED, **_VERIFIED}.items():
             is_url = name == "moved_from"
             settings: dict[str, Any] = {"metavar": "PATH" if Path in types else "URL" if is_url else "NAME"}
             if bool in types:
-                settings = {"action": "store_true", "default": None if type(None) in types else False}
+                settings = {"action": flag, "default": None if type(None) in types else False}
             elif int in types:
                 settings = {"type": int, "metavar": "N"}
             elif Collection in types:
                 settings |= {"action": "append", "default": []}
-            parser.add_argument(f"--{name.replace('_', '-')}", help=text, **settings)
+            add(f"--{name.replace('_', '-')}", help=text, **settings)
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         out: Any = streams.LenientStream(sys.stdout if stdout is None else stdout, "standard output")
@@ -101,10 +86,7 @@ class Command(BaseCommand):
             streams.flush_or_discard()
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Run with streams that can fail. A signal raises `Interrupted`.
-
-        The exception is a `KeyboardInterrupt`, so it also ends a caller that handles a `CommandError`.
-        """
+        """Run with streams that can fail. A signal raises `Interrupted`, which is a `KeyboardInterrupt`."""
         for name in ("stdout", "stderr"):
             if options.get(name) is not None:
                 options[name] = streams.LenientStream(options[name], name)
@@ -121,8 +103,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["repair"] and not options["verify"]:
             raise CommandError("--repair is only valid with --verify.")
-        for name in _EXPORTED.keys() - _VERIFIED.keys():
-            if options["verify"] and options[name]:
+        for name in _EXPORTED.keys() - _VERIFIED.keys() if options["verify"] else ():
+            if options[name]:
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:
@@ -135,15 +117,14 @@ class Command(BaseCommand):
 
     def _print_export(self, options: dict[str, Any]) -> tuple[list[str], int]:
         """Export, print the reports and the warnings, and return the failures and the exit status."""
-        reports = self._export(options)
-        verbosity = options["verbosity"]
+        reports, verbosity = self._export(options), options["verbosity"]
         self._write(options, reports, lambda report: lines.export_lines(report, hints=verbosity > 1))
+        sections = [section for report in reports.values() for section in report.sections]
         if verbosity > 1 and options["format"] == "table":
-            self._print_suggestions(reports)
+            self._print_suggestions(sections, next(iter(reports)))
         warnings = [warning for report in reports.values() for warning in report.warnings]
         if verbosity == 0:
             # Neither the table nor the warnings of single items are printed.
-            sections = [section for report in reports.values() for section in report.sections]
             warnings += [lines.skipped_line(section) for section in sections if section.errors]
         if (options["base_url"] or options["all_sites"]) and (problem := urlconf.other_urlconf()):
             warnings.append(" ".join(problem))
@@ -152,14 +133,11 @@ class Command(BaseCommand):
         failures = [failure for report in reports.values() for failure in report.failures]
         return failures, exit_status(reports.values())
 
-    def _print_suggestions(self, reports: Mapping[Any, Report]) -> None:
+    def _print_suggestions(self, sections: Iterable[SectionReport], base_url: str | None) -> None:
         """Print the suggestions for sections whose hints name `suggest_sitemaps`, if there are any."""
-        reported = [section for report in reports.values() for section in report.sections]
-        names = dict.fromkeys(each.section for each in reported if has_suggestible(each.hints))
+        names = [*dict.fromkeys(each.section for each in sections if has_suggestible(each.hints))]
         try:
-            suggestions = (
-                suggest(list(names), rows=_COMPARED, base_url=next(iter(reports))) if names else []
-            )
+            suggestions = suggest(names, rows=_COMPARED, base_url=base_url) if names else []
         except Exception as error:  # noqa: BLE001 the export has succeeded, whatever the project's code does
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
@@ -168,7 +146,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
 
     def _print_verification(self, options: dict[str, Any]) -> tuple[list[str], int]:
-        """Verify the files, print the results and the warnings, and return the failures and the status."""
+        """Verify files, print the results and the warnings, and return the failures and the exit status."""
         results = _for_hosts(verify, verify_hosts, options, **{name: options[name] for name in _VERIFIED})
         self._write(options, results, lines.verification_lines)
         reports = [result.repair for result in results.values() if result.repair is not None]
@@ -185,7 +163,7 @@ class Command(BaseCommand):
     def _write(
         self, options: dict[str, Any], results: Mapping[Any, Any], to_lines: Callable[[Any], Iterable[str]]
     ) -> None:
-        write_results(self.stdout, options, results, to_lines, by_host=has_several(options))
+        lines.write_results(self.stdout, options, results, to_lines, by_host=lines.has_several(options))
         # Flush here, so that a failure of the stream is reported before the end of the process.
         self.stdout.flush()
 
@@ -213,9 +191,8 @@ def _for_hosts(
     **arguments: Any,
 ) -> Mapping[Any, ResultT]:
     """Call `run` for one host, or `run_hosts` for several."""
-    arguments["gzip"] = False if options["no_gzip"] else None
-    urls = base_urls(options)
-    if has_several(options):
+    urls, arguments["gzip"] = lines.base_urls(options), False if options["no_gzip"] else None
+    if lines.has_several(options):
         return run_hosts(urls, options["sections"], **arguments)
     base_url = urls[0] if urls else None
     return {base_url: run(options["sections"], base_url=base_url, **arguments)}
@@ -225,15 +202,11 @@ def ignored_templates() -> list[str]:
     """Return a warning if the views use templates other than the stock templates."""
     templates = urlconf.templates()
     names = [template.name for template in templates if _is_exported(template.sitemaps)]
-    # Without templates, no URL leads to these views. The URLs may be gone, or a view of another package may
-    # call them.
+    # Without templates, no URL leads to these views, but a view of another package may call them.
     files = dict.fromkeys(file for name in (names if templates else _DEFAULTS) if (file := _own_file(name)))
-    if not files:
-        return []
-    return [
-        f"Exports and native views do not use these templates: {', '.join(files)}. If they add elements to "
-        "entries, use hooks instead, such as images() or extensions."
-    ]
+    text = "If they add elements to entries, use hooks instead, such as images() or extensions."
+    problem = f"Exports and native views do not use these templates: {', '.join(files)}. {text}"
+    return [problem] if files else []
 
 
 def _is_exported(sitemaps: Any) -> bool:

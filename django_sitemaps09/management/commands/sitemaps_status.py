@@ -9,13 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.export.runs import EXPORT_ERRORS
-from django_sitemaps09.management.host_options import (
-    add_host_options,
-    base_urls,
-    has_several,
-    write_results,
-)
-from django_sitemaps09.management.lines import SECONDS, age_lines, status_lines
+from django_sitemaps09.management import lines
 from django_sitemaps09.tools.status import status
 
 
@@ -26,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sections", nargs="*", help="sections to show (default: all sections)")
-        add_host_options(parser, "scheme and host to show (default: BASE_URL)")
+        lines.add_host_options(parser, "scheme and host to show (default: BASE_URL)")
         parser.add_argument(
             "--max-age",
             type=_seconds,
@@ -36,14 +30,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            urls: list[str | None] = [*base_urls(options)] or [None]
+            urls: list[str | None] = [*lines.base_urls(options)] or [None]
             is_shown = options["verbosity"] > 0 or options["format"] == "json"
             statuses = {url: status(options["sections"], url, is_thorough=is_shown) for url in urls}
         except EXPORT_ERRORS as error:
             raise CommandError(str(error)) from error
-        write_results(self.stdout, options, statuses, status_lines, by_host=has_several(options))
-        if options["max_age"] and (lines := [*age_lines(statuses.values(), options["max_age"])]):
-            raise CommandError("\n".join(lines))
+        by_host = lines.has_several(options)
+        lines.write_results(self.stdout, options, statuses, lines.status_lines, by_host=by_host)
+        if options["max_age"] and (old := [*lines.age_lines(statuses.values(), options["max_age"])]):
+            raise CommandError("\n".join(old))
 
 
 def _seconds(text: str) -> int:
@@ -52,4 +47,4 @@ def _seconds(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not an age. Use a whole number and s, m, h or d, such as 90m, 26h or 2d"
         )
-    return int(match[1]) * SECONDS[match[2]]
+    return int(match[1]) * lines.SECONDS[match[2]]

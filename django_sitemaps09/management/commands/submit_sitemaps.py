@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09.export.notify import generate_key, submit, submit_hosts
 from django_sitemaps09.export.runs import EXPORT_ERRORS
-from django_sitemaps09.management.host_options import add_host_options, base_urls, write_results
-from django_sitemaps09.management.lines import submission_lines
+from django_sitemaps09.management import lines
 
 
 class Command(BaseCommand):
@@ -19,7 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add, flag = parser.add_argument, "store_true"
         add("--output", metavar="DIR", help="folder of the export (default: STORAGE or ROOT)")
-        add_host_options(parser, "host of an export for several hosts (default: the target itself)")
+        lines.add_host_options(parser, "host of an export for several hosts (default: the target itself)")
         add("--dry-run", action=flag, help="show what is pending, but send nothing")
         add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")
 
@@ -34,11 +33,11 @@ class Command(BaseCommand):
             return
         arguments = {"output": options["output"], "dry_run": options["dry_run"]}
         try:
-            urls = base_urls(options)
+            urls = lines.base_urls(options)
             submissions = submit_hosts(urls, **arguments) if urls else {None: submit(**arguments)}
         except (*EXPORT_ERRORS, sqlite3.Error) as error:
             raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
-        write_results(self.stdout, options, submissions, submission_lines, by_host=bool(urls))
+        lines.write_results(self.stdout, options, submissions, lines.submission_lines, by_host=bool(urls))
         failures = [failure for submission in submissions.values() for failure in submission.failures]
         if failures:
             raise CommandError("\n".join(dict.fromkeys(failures)))
