@@ -30,7 +30,7 @@ _OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 
 
 class LenientStream:
-    """A stream that ignores output if the wrapped stream is missing or failed, such as a closed pipe."""
+    """A stream that ignores output if the wrapped stream is missing or has failed, like a closed pipe."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream, self._name = stream, name

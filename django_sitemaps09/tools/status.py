@@ -1,8 +1,4 @@
-"""What is known of a host's sitemaps: its export, its sections, and their listings in the cache.
-
-The command `sitemaps_status` shows it as a table, the inspector as pages. No listing is built, and no page
-is rendered.
-"""
+"""What is known of a host's sitemaps: its export, its sections, and their listings in the cache."""
 
 from __future__ import annotations
 
@@ -41,10 +37,9 @@ TOLERANCE = 60  #: Seconds that the clocks of two machines may differ.
 class ExportState:
     """Export of a host, whose section files are read only when they are needed.
 
-    `export` is `None` if nothing is published, and if the manifest cannot be read. `folder` is then that of
-    a run which has published nothing, or of the damaged manifest, or `None`. `is_unfinished` is true while
-    a run replaces files, and after it was killed then. `exported` has the start of the last run that
-    exported a section without a failure, for each section.
+    Without an `export`, `folder` can be that of a run which has published nothing, or of a damaged
+    manifest. `is_unfinished` is true while a run replaces files, and after it was killed then. `exported`
+    has the start of the last run that exported a section without a failure, for each section.
     """
 
     is_configured: bool = True
@@ -103,18 +98,21 @@ class ExportState:
         return self._records.get(section)
 
     def as_dict(self) -> dict[str, Any]:
-        started = None if self.started is None else self.started.isoformat()
-        facts = {"target": self.target, "run": self.run, "started": started}
+        facts = {
+            "target": self.target,
+            "run": self.run,
+            "started": self.started and self.started.isoformat(),
+        }
         return {**facts, "is_unfinished": self.is_unfinished, "error": self.error}
 
 
 def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> ExportFolder | None:
     """Return the first folder with the state of any run, unless another host is published there."""
     for folder in folders:
-        root = None
+        is_foreign = False
         with suppress(ManifestError, OSError):
             root = folder.root()
-        is_foreign = root is not None and base is not None and not root.is_for(base.domain)
+            is_foreign = root is not None and base is not None and not root.is_for(base.domain)
         if not is_foreign and folder.state.names():
             return folder
     return None
@@ -124,9 +122,8 @@ def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> Ex
 class SectionStatus:
     """A section: its class, how it is read, what live indexes list of it, and its published pages.
 
-    Each is `None` if there is none, or if it is unknown. `paging` is how the section is divided into pages.
-    `hooks` is how its entries are read, `None` for an opaque sitemap. `limit` is the maximum number of URLs
-    on a page. `exported` is the start of its last export without a failure, in seconds since 1970.
+    Each is `None` if there is none, or if it is unknown. `hooks` is also `None` for an opaque sitemap.
+    `exported` is the start of its last export without a failure, in seconds since 1970.
     """
 
     section: str
@@ -142,10 +139,10 @@ class SectionStatus:
 
     @property
     def lag(self) -> float | None:
-        """How many seconds the newest lastmod of the listing is newer than the start of `exported`.
+        """How many seconds the newest lastmod of the listing is newer than the last export.
 
-        It is `None` if it is unknown: a row has no lastmod or one in the future, or a page was not counted
-        after the export. So is a date of the day of the export, which does not tell the time.
+        It is unknown if a row has no lastmod or one in the future, or a page was not counted after the
+        export, and for a date of the day of the export, which does not tell the time.
         """
         if self.live is None or self.exported is None:
             return None
@@ -173,7 +170,7 @@ class SectionStatus:
     def as_dict(self) -> dict[str, Any]:
         live = export = exported = None
         if self.live is not None:
-            # The number of seconds since all pages were counted.
+            # Seconds since all pages were counted.
             age = round(max(0.0, time.time() - self.live.looked_at), 1)
             live = {"pages": len(self.live.pages), "rows_per_page": self.live.rows, "age": age}
         if self.record is not None:
@@ -192,9 +189,7 @@ def _section_status(
 ) -> SectionStatus:
     """Return the status of a section. Errors of the storage and of the section are part of it.
 
-    Rows that are paginated by position are counted if `is_exact` is true. Otherwise, no query depends on
-    the number of rows, and how the section is read stays unknown. `has_cache` is false if listings
-    cannot be read. Call this within `site_locale()`.
+    Unless `is_exact`, no query depends on the number of rows, and how the section is read stays unknown.
     """
     status = SectionStatus(name, exported=export.exported.get(name), is_declared=section is not None)
     try:
@@ -203,19 +198,24 @@ def _section_status(
         status = replace(status, error=reason_of(storage_error))
     if section is None:
         return status
-    source: Any
     try:
         with savepoints():
+            source: Any = compile_source(name, section, base, conf.limits) if is_exact else None
+            declared = (
+                source.declared
+                if is_exact
+                else read(sections.bind(section, base.domain), base, conf.limits)
+            )
+            kind = type(declared.sitemap)
+            status = replace(status, sitemap=f"{kind.__module__}.{kind.__qualname__}", limit=declared.limit)
             if is_exact:
-                source = compile_source(name, section, base, conf.limits)
                 status = _with_reading(status, source)
             else:
-                declared = read(sections.bind(section, base.domain), base, conf.limits)
-                status = replace(status, sitemap=_class_name(declared.sitemap), limit=declared.limit)
                 source = unread_source(name, declared, status.record)
             has_ranges = source is not None and has_key_ranges(source)
-            live = read_listing(source, section, base) if has_cache and has_ranges else None
-            return replace(status, live=live)
+            return replace(
+                status, live=read_listing(source, section, base) if has_cache and has_ranges else None
+            )
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))
 
@@ -227,15 +227,10 @@ def read_listing(source: QuerySource, declaration: Section, base: Base) -> Listi
 
 
 def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
-    status = replace(status, sitemap=_class_name(source.declared.sitemap))
     if isinstance(source, UrlsSource):
         return replace(status, paging="get_urls")
     hooks: Any = "methods" if source.declaration.needs_items else "columns"
     return replace(status, paging="key ranges" if has_key_ranges(source) else "positions", hooks=hooks)
-
-
-def _class_name(sitemap: object) -> str:
-    return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
 
 
 def sentences(texts: Iterable[tuple[str, str]]) -> list[str]:
@@ -247,15 +242,12 @@ def sentences(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:
-    """Return the source of a sitemap, or `None`, without reading or counting items.
-
-    `items()` can be a list of all rows. So it is only called for a section that was published with key
-    ranges, and for a model sitemap without published pages.
-    """
-    if record is not None and record.pages:
-        has_rows = record.has_key_ranges
-    else:
-        has_rows = isinstance(declared.sitemap, ModelSitemap)
+    """Return the source of a sitemap, or `None`, without reading or counting items."""
+    # `items()` can return a list of all rows.
+    is_published = record is not None and record.pages
+    has_rows = (
+        record.has_key_ranges if record and is_published else isinstance(declared.sitemap, ModelSitemap)
+    )
     return ranged_source(name, declared) if has_rows and declared.hooks else None
 
 
@@ -275,17 +267,16 @@ class CacheStatus:
             status = cls(alias, type(caches[alias]).__name__, caching.is_shared(alias))
             if probes:
                 caches[alias].get("django_sitemaps09:status")
+            return status
         except Exception as error:  # noqa: BLE001 each backend raises its own errors
             return replace(status, error=reason_of(error))
-        return status
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """The state of sections, and of the settings that concern them.
 
-    `base_url` is `None` if clients choose the host. `listing_cache` is that of listings, `live_cache` that
-    of rendered pages, or `None` if there is none.
+    `base_url` is `None` if clients choose the host. `live_cache` is the cache of rendered pages, if any.
     """
 
     base_url: str | None
@@ -297,9 +288,8 @@ class Status:
     sections: Sequence[SectionStatus]
 
     def as_dict(self) -> dict[str, Any]:
-        document = {name: getattr(self, name) for name in ("base_url", "live_seconds", "serves_exported")}
         return {
-            **document,
+            **{name: getattr(self, name) for name in ("base_url", "live_seconds", "serves_exported")},
             "listing_cache": asdict(self.listing_cache),
             "live_cache": self.live_cache and asdict(self.live_cache),
             "export": self.export.as_dict() if self.export.is_configured else None,
@@ -310,9 +300,8 @@ class Status:
 def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thorough: bool = True) -> Status:
     """Return the status of the named sections, or of all declared and published sections, for one host.
 
-    Unless `is_thorough`, no query depends on the number of rows, and no cache is accessed except for
-    listings. Errors of caches, of the storage and of sections are part of the status. Raise
-    `UnknownSectionError` or `ImproperlyConfigured` for invalid arguments or settings.
+    Unless `is_thorough`, no query depends on the number of rows, and caches are only accessed for listings.
+    Errors are part of the status, but for those of invalid arguments and settings.
     """
     declarations = dict(sections.native_mapping().items())
     sections.check_known(strings(names, "names"), declarations)
@@ -323,13 +312,10 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     live_alias = conf.live_cache
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
-    published_names = export.root.files if export.root else ()
+    shown = names or dict.fromkeys((*declarations, *(export.root.files if export.root else ())))
+    options = {"is_exact": is_thorough, "has_cache": listing_cache.error is None}
     with site_locale():
-        options = {"is_exact": is_thorough, "has_cache": listing_cache.error is None}
-        section_statuses = [
-            _section_status(name, declarations.get(name), base, export, **options)
-            for name in names or dict.fromkeys((*declarations, *published_names))
-        ]
+        states = [_section_status(name, declarations.get(name), base, export, **options) for name in shown]
     return Status(
         base_url=str(base) if has_base else None,
         live_seconds=conf.live_seconds,
@@ -337,5 +323,5 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
         listing_cache=listing_cache,
         live_cache=None if live_alias is None else CacheStatus.from_alias(live_alias, probes=is_thorough),
         export=export,
-        sections=section_statuses,
+        sections=states,
     )

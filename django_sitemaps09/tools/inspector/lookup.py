@@ -1,8 +1,7 @@
 """Answer whether a URL is in the sitemap: in which file, or why not.
 
-The path is matched against the URL patterns that sections use as locations. If one matches, the rows of the
-section are filtered by the captured values, with a few small queries. For sections that cannot be filtered,
-the exported files are searched, up to a limit: first those for which nothing else can answer.
+The rows of sections are filtered by values in the URL, with a few small queries. For other sections,
+exported files are searched, up to a limit: first those for which nothing else can answer.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.target.manifest import MAX_TIME
-from django_sitemaps09.tools.inspector.candidates import path_of
-from django_sitemaps09.tools.inspector.published_entries import Entry, ExportedFiles, FoundEntry, section_of
 from django_sitemaps09.tools.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
+from django_sitemaps09.tools.inspector.searches import Entry, ExportedFiles, FoundEntry, path_of, section_of
 from django_sitemaps09.tools.status import ExportState, sentences
 from django_sitemaps09.views.responses import savepoints
 
@@ -60,9 +58,9 @@ _LISTED: Collection[Verdict] = ("listed", "changed", "unconfirmed", "undeclared"
 class Answer:
     """Answer to the question whether `url` is in the sitemap.
 
-    `file` is the name of the page, with its URL in `file_url`. `published` is the entry in the exported
-    file, and `live` the entry as it is now. `reasons` say why the URL is missing, and `notes` how far the
-    search went. `gap` is why it is incomplete, if it is. `others` are answers for further sections.
+    `published` is the entry in the exported file, and `live` the entry as it is now. `reasons` say why the
+    URL is missing, `notes` how far the search went, and `gap` why it is incomplete, if it is. `others` are
+    answers for further sections.
     """
 
     url: str
@@ -80,9 +78,9 @@ class Answer:
 
     @property
     def heading(self) -> str:
-        # An incomplete search cannot tell that a URL is missing.
-        is_unknown = self.gap and not self.is_listed
-        return f"Not found in the sitemap: {self.gap}" if is_unknown else HEADINGS[self.verdict]
+        if self.gap and not self.is_listed:
+            return f"Not found in the sitemap: {self.gap}"
+        return HEADINGS[self.verdict]
 
     @property
     def is_listed(self) -> bool:
@@ -101,12 +99,11 @@ def look_up(text: str, base: Base) -> Answer:
     files = ExportedFiles(ExportState.from_base(base))
     if files.export.error is not None:
         files.miss("the export cannot be read", f"The export cannot be read: {files.export.error}")
-    is_foreign = host.domain != own_host.domain
+    is_foreign, declarations = host.domain != own_host.domain, dict(sections.native_mapping().items())
     if not is_foreign and host.scheme != own_host.scheme:
         files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     # The origin has no default port.
     location = f"{host if is_foreign else base}{path_of(location)}"
-    declarations = dict(sections.native_mapping().items())
     with site_locale():
         lookup = _lookup(location, base, declarations, files)
         answer = lookup.answer()
@@ -118,11 +115,10 @@ def look_up(text: str, base: Base) -> Answer:
             return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")
         # Django redirects to the form with a slash, so a sitemap lists only this one.
-        location = f"{head}/{mark}{query}"
-        files = ExportedFiles(files.export)
-        if head.endswith("/") or not _lookup(location, base, declarations, files).answer().is_listed:
+        form, files = f"{head}/{mark}{query}", ExportedFiles(files.export)
+        if head.endswith("/") or not _lookup(form, base, declarations, files).answer().is_listed:
             return answer
-        return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {location}"])
+        return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {form}"])
 
 
 def _lookup(
@@ -139,9 +135,9 @@ def _lookup(
             errors.append((name, f" cannot be read: {reason_of(error)}"))
             return SectionLookup(can_match=True, needs_search=True)
 
+    arguments = (base, resolved, files.export, location)
     lookups = {
-        name: attempt(name, row_search, name, section, base, resolved, files.export, location)
-        for name, section in declarations.items()
+        name: attempt(name, row_search, name, each, *arguments) for name, each in declarations.items()
     }
     searches = {name: lookup for name, lookup in lookups.items() if isinstance(lookup, RowSearch)}
     queries.prepare([search.found for search in searches.values()])
@@ -196,8 +192,7 @@ class _Lookup:
                 other = self._for_row(rows_by_section[name], searched=searched)
                 others += [other] if other.is_listed or other.live is not None else []
             else:
-                pages = self.files.of_sections([name])
-                found = self.files.search(pages, answer.url, searched_without_row)
+                found = self.files.search(self.files.of_sections([name]), answer.url, searched_without_row)
                 others += [self._found(found)] if found.name is not None else []
         return replace(answer, others=others)
 
@@ -225,9 +220,9 @@ class _Lookup:
     ) -> Answer:
         """Return the answer for an item that has the URL, or would have it.
 
-        Search the page of the item, the pages of `others`, which are all items with the URL, and then the
-        section: the URL can have belonged to another row. If there are `others`, search other sections. If
-        one of these has the URL, the answer is for its own item.
+        Search its page, those of `others`, which are all items with the URL, and its section: the URL can
+        have belonged to another row. With `others`, also search other sections: if one of these has the
+        URL, the answer is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
         own_pages = filter(None, map(self._own_page, chain([row], others)))

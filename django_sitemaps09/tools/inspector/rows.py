@@ -29,21 +29,16 @@ from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members
 from django_sitemaps09.rows.slices import Slices
 from django_sitemaps09.target.manifest import PageFile, SectionRecord
-from django_sitemaps09.tools.inspector.candidates import (
-    column_conditions,
-    field_conditions,
-    template_conditions,
-)
-from django_sitemaps09.tools.inspector.published_entries import Entry, entries_of_item
+from django_sitemaps09.tools.inspector import searches
+from django_sitemaps09.tools.inspector.searches import Entry
 from django_sitemaps09.tools.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported, listing as listings
 from django_sitemaps09.views.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
 
-# Maximum number of rows that a query returns. The values of most locations belong to one row.
-_MAX_FOUND = 10
-# Maximum number of queries that one query checks for rows.
-_MAX_CHECKED = 100
+# Maximum numbers of rows that a query returns, and of queries that one query checks for rows. The values of
+# most locations belong to one row.
+_MAX_FOUND, _MAX_CHECKED = 10, 100
 # Maximum number of sections that list a row, and of others, whose row one lookup reads: all that are shown.
 _MAX_READ = 11
 
@@ -54,10 +49,7 @@ _Key: TypeAlias = tuple[str, str, str]
 
 
 class FoundRow(NamedTuple):
-    """Row of a section's model.
-
-    `is_listed` is false if `items()` filters the row out, and `None` if only a query of all rows can tell.
-    """
+    """Row of a section's model. `is_listed` is `None` if only a query of all rows can tell."""
 
     key: Hashable
     is_listed: bool | None
@@ -78,7 +70,7 @@ class LiveRow(NamedTuple):
 
     @property
     def is_in_next_export(self) -> bool:
-        """Return whether the next export lists the item, or if only an export can tell."""
+        """Whether the next export lists the item, also if only an export can tell."""
         return self.entry is not None and self.row.is_listed is not False
 
     def exported_page(self, record: SectionRecord | None) -> str | None:
@@ -119,9 +111,8 @@ class SectionLookup(NamedTuple):
     @property
     def reason(self) -> str:
         """Why a section does not list the URL, after the name of the section."""
-        if self.similar is None:
-            return ": no row has the values of this URL."
-        return f": another form of this URL is listed: {excerpt(self.similar)}"
+        form = self.similar and f": another form of this URL is listed: {excerpt(self.similar)}"
+        return form or ": no row has the values of this URL."
 
 
 _NO_MATCH = SectionLookup(can_match=False)
@@ -131,14 +122,12 @@ _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
 class KeyQueries:
-    """Queries and their results. Equal queries run once.
-
-    `sections_read` counts the sections whose rows were found, by whether they list them.
-    """
+    """Queries and their results. Equal queries run once."""
 
     def __init__(self) -> None:
         # The parameters are kept, because the `repr()` of some is their address in memory.
         self._results: dict[_Key, tuple[Sequence[Any], list[Any]]] = {}
+        #: The number of sections whose rows were found, by whether they list them.
         self.sections_read: Counter[bool] = Counter()
 
     def rows(self, query: QuerySet[Any]) -> list[Any]:
@@ -151,8 +140,7 @@ class KeyQueries:
     def prepare(self, searches: Sequence[Callable[[Read], object]]) -> None:
         """Find out which queries of many searches have no rows, without running each of them.
 
-        The second time, the searches read rows, and have further queries. A query that fails here fails
-        again in `rows()`, where its section is known.
+        A query that fails here fails again in `rows()`, where its section is known.
         """
         known, planned = set[_Key](), dict[_Key, Sequence[Any]]()
 
@@ -163,6 +151,7 @@ class KeyQueries:
             planned[key] = parameters
             return []
 
+        # The second time, the searches read rows, and have further queries.
         for _ in range(2):
             for search in searches:
                 with suppress(Exception), savepoints():
@@ -179,10 +168,9 @@ class KeyQueries:
         if len(pairs) <= _MAX_FOUND:
             return
         columns = ", ".join(f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END" for (_, sql, _), _ in pairs)
-        parameters = [*chain.from_iterable(values for _, values in pairs)]
         try:
             with savepoints(), connections[alias].cursor() as cursor:
-                cursor.execute(f"SELECT {columns}", parameters)
+                cursor.execute(f"SELECT {columns}", [*chain.from_iterable(values for _, values in pairs)])
                 found = zip(pairs, cursor.fetchone(), strict=True)
         except Exception:  # noqa: BLE001 the project's own queries can raise anything
             middle = len(pairs) // 2
@@ -204,10 +192,7 @@ def _compiled(rows: QuerySet[Any]) -> tuple[_Key, Sequence[Any]]:
 
 
 class RowSearch(NamedTuple):
-    """Search for the rows of a section that have a URL, by each of several `conditions`.
-
-    `is_exact` is false if the values of the conditions are a guess.
-    """
+    """Search for the rows of a section with a URL. It is not exact if the `conditions` are a guess."""
 
     source: QuerySource
     conditions: Sequence[Mapping[str, Any]]
@@ -215,7 +200,6 @@ class RowSearch(NamedTuple):
     is_exact: bool
 
     def found(self, read: Read) -> list[FoundRow]:
-        """Return the rows for which any of the conditions holds."""
         found = []
         for way in self.conditions:
             try:
@@ -239,11 +223,12 @@ class RowSearch(NamedTuple):
         is_searched = self.is_exact or (isinstance(declared, F) and is_plain)
         wanted = _comparable(self.location)
         same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
-        same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
         others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
         return SectionLookup(
             can_match=True,
-            row=same_rows[0] if same_rows else None,
+            row=min(
+                same_rows, key=lambda row: (row.entry is None, row.row.is_listed is False), default=None
+            ),
             needs_search=not is_searched or (is_listed and not is_complete),
             is_unread=callable(declared),
             similar=next(others, None),
@@ -288,16 +273,16 @@ def row_search(
     declared = sitemap.hooks["location"]
     conditions: Sequence[Mapping[str, Any]] | None = [] if is_foreign else None
     if isinstance(declared, LocationTemplate) and not is_foreign:
-        conditions = template_conditions(declared, resolved, location)
+        conditions = searches.template_conditions(declared, resolved, location)
     source = unread_source(name, sitemap, record)
     if conditions == []:
         new = digest_of(declared_facts(sitemap)) if source is None else source.declaration_digest
         return _MAY_BE_EXPORTED if record and record.declaration_digest != new else _NO_MATCH
     is_exact = conditions is not None and len(conditions) == 1
     if source is not None and isinstance(declared, F):
-        conditions = column_conditions(source.members.rows.model, declared, location)
+        conditions = searches.column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:
-        conditions = field_conditions(source.members.rows.model, resolved.match)
+        conditions = searches.field_conditions(source.members.rows.model, resolved.match)
     if source is None or conditions is None:
         return _NEEDS_SEARCH
     return RowSearch(source, conditions, location, is_exact)
@@ -308,18 +293,17 @@ def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup
     if batch is None:
         return _NO_MATCH
     entry = _entry(batch, declared, location)
-    row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
+    row = entry and LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
     plain = _entry(batch, declared, location.partition("?")[0])
-    return SectionLookup(plain is not None, row, similar=None if plain is None else plain.location)
+    return SectionLookup(plain is not None, row, similar=plain and plain.location)
 
 
 def _entry(batch: Batch, declared: Declared, location: str = "") -> Entry | None:
     """Return the entry with a location, in any of its languages; without a location, the first one."""
-    texts = elements(FORMATS[declared.format], batch, str(declared.base))
-    entries = (entry for text in texts for entry in entries_of_item(text))
-    if location:
-        entries = (entry for entry in entries if _comparable(entry.location) == _comparable(location))
-    return next(entries, None)
+    texts, wanted = elements(FORMATS[declared.format], batch, str(declared.base)), _comparable(location)
+    entries = (entry for text in texts for entry in searches.entries_of_item(text))
+    matches = (entry for entry in entries if not location or _comparable(entry.location) == wanted)
+    return next(matches, None)
 
 
 def _comparable(location: str) -> str:
@@ -328,10 +312,7 @@ def _comparable(location: str) -> str:
 
 
 def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) -> list[FoundRow]:
-    """Return the rows for which the conditions hold, including rows that the section does not list.
-
-    The names of conditions are fields, or aliases of declared expressions.
-    """
+    """Return the rows for which the conditions hold, including rows that the section does not list."""
     members, original = source.members, source.members.original
 
     def keys(rows: QuerySet[Any]) -> list[Hashable]:
@@ -368,10 +349,7 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
 
 
 def page_index(source: QuerySource, key: Any, pages: Sequence[ListedPage | PageFile]) -> int:
-    """Return the index of the page with a key.
-
-    Only the database knows the order of other keys than integers: each step of a search needs a query.
-    """
+    """Return the index of the page with a key. Only the database knows the order of most kinds of keys."""
     key_columns = source.members.key
 
     def is_within(page: ListedPage | PageFile) -> bool:

@@ -21,9 +21,8 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.declare.hosts import current_base
-from django_sitemaps09.tools.inspector import PERMISSION, tables
+from django_sitemaps09.tools.inspector import PERMISSION, overview as overviews
 from django_sitemaps09.tools.inspector.lookup import look_up
-from django_sitemaps09.tools.inspector.overview import overview, problems
 
 # Maximum length of a URL that is looked up, and of a filter. A longer URL is truncated, and still invalid.
 _MAX_QUERY = 5_000
@@ -34,9 +33,8 @@ View: TypeAlias = Callable[..., HttpResponseBase]
 def for_staff(view: View) -> View:
     """Decorate a view: only staff with a permission may use it, and no cache may store its responses.
 
-    Anonymous users are redirected to the login page of Django's admin, or else to `LOGIN_URL`. Users
-    without the permission get the status 403. The URLconf can pass another `permission`. If a declaration
-    or a setting is invalid, the response is a page with the message.
+    The URLconf can pass another `permission`. If a declaration or a setting is invalid, the response is a
+    page with the message.
     """
 
     @wraps(view)
@@ -45,10 +43,8 @@ def for_staff(view: View) -> View:
     ) -> HttpResponseBase:
         user: Any = getattr(request, "user", None)
         if user is None:
-            raise ImproperlyConfigured(
-                "The inspector needs users: add django.contrib.auth.middleware.AuthenticationMiddleware to "
-                "MIDDLEWARE."
-            )
+            middleware = "django.contrib.auth.middleware.AuthenticationMiddleware"
+            raise ImproperlyConfigured(f"The inspector needs users: add {middleware} to MIDDLEWARE.")
         if not user.is_authenticated:
             login_url = resolve_url("admin:login") if _has_admin() else None
             return redirect_to_login(request.get_full_path(), login_url)
@@ -77,20 +73,22 @@ def _has_admin() -> bool:
 @for_staff
 def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
-    state = overview(current_base(request))
+    state, text = (
+        overviews.overview(current_base(request)),
+        request.GET.get("section", "")[:_MAX_QUERY].strip(),
+    )
     page_counts = sum(state.freshness.values(), Counter())
-    text = request.GET.get("section", "")[:_MAX_QUERY].strip()
     context = {
         "title": "Sitemaps",
         "overview": state,
-        "problems": list(problems(state)),
-        "sections": tables.sections_table(state, text),
+        "problems": list(overviews.problems(state)),
+        "sections": overviews.sections_table(state, text),
         "filter": text,
-        "plot": tables.plot(page_counts) if page_counts else None,
-        "freshness": tables.freshness_table(state),
-        "runs": tables.runs_table(state.runs),
-        "skipped": tables.skipped_table(state.skipped),
-        "audit": None if state.audit is None else tables.audit_table(state.audit),
+        "plot": overviews.plot(page_counts) if page_counts else None,
+        "freshness": overviews.freshness_table(state),
+        "runs": overviews.runs_table(state.runs),
+        "skipped": overviews.skipped_table(state.skipped),
+        "audit": None if state.audit is None else overviews.audit_table(state.audit),
     }
     return _page(request, "index", context)
 
@@ -98,11 +96,10 @@ def index(request: HttpRequest) -> HttpResponse:
 @for_staff
 def url(request: HttpRequest) -> HttpResponse:
     """Return the page that answers whether the URL in the parameter `url` is in the sitemap."""
-    text = request.GET.get("url", "")[:_MAX_QUERY]
-    base = current_base(request)
+    text, base = request.GET.get("url", "")[:_MAX_QUERY], current_base(request)
     answer = look_up(text, base) if text.strip() else None
     answers = [] if answer is None else [answer, *answer.others]
-    entries = [(each, tables.entry_table(each)) for each in answers]
+    entries = [(each, overviews.entry_table(each)) for each in answers]
     context = {"title": "Find a URL", "query": text, "answer": answer, "entries": entries}
     return _page(request, "url", context)
 

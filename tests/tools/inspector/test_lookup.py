@@ -16,7 +16,7 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps09 import PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.tools.inspector import lookup, published_entries
+from django_sitemaps09.tools.inspector import lookup, searches
 from django_sitemaps09.tools.inspector.rows import KeyQueries
 from tests.models import Article, Document, Reading, Seat, Tag, Word
 from tests.support.articles import Articles
@@ -409,7 +409,7 @@ class TestAnExportedSection:
         assert "cannot be searched by URL: numbers." in asked("/numbers/1/").notes[0]
         publish(numbers=declare(Numbers, limit=5)(30))
         with monkeypatch.context() as context:
-            context.setattr(published_entries, "MAX_FILES", 3)
+            context.setattr(searches, "MAX_FILES", 3)
             # The last pages are searched first.
             assert asked("/numbers/15/").verdict == "unconfirmed"
             assert asked("/numbers/14/").heading == "Not found in the sitemap: the search ended early"
@@ -425,7 +425,7 @@ class TestAnExportedSection:
 class TestASearchOfManyFiles:
     @pytest.fixture(autouse=True)
     def _limit(self, monkeypatch):
-        monkeypatch.setattr(published_entries, "MAX_FILES", 4)
+        monkeypatch.setattr(searches, "MAX_FILES", 4)
         write_articles(*numbered(60))
 
     def test_begins_with_what_only_files_can_answer(self, publish, register):
@@ -455,7 +455,7 @@ class TestASearchOfManyFiles:
         self, publish, register, monkeypatch
     ):
         """A row has moved to another section since the export. Each has more files than are read."""
-        monkeypatch.setattr(published_entries, "MAX_FILES", 2)
+        monkeypatch.setattr(searches, "MAX_FILES", 2)
         write_articles(*numbered(100)[60:], first=61)
 
         def parts(last, first):

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.declare.routes import resolve_path
 from django_sitemaps09.target.published import ExportFolder
-from django_sitemaps09.tools.inspector import candidates, published_entries, rows
+from django_sitemaps09.tools.inspector import rows, searches
 from tests.models import Article, Word
 from tests.support.configuration import BASE
 from tests.support.internals import ExportState, LocalStore, alias, compression, protocol
@@ -48,7 +48,7 @@ NUMBERED = Route("shop:product", category=F("c"), number=F("n"), slug=F("s"))
 
 
 def found(route, location):
-    return next(iter(candidates.route_conditions(route, resolve_path(location))), None)
+    return next(iter(searches.route_conditions(route, resolve_path(location))), None)
 
 
 def by_alias(values):
@@ -125,14 +125,14 @@ def test_every_value_round_trips_through_a_route(text):
 def test_a_path_template_extracts_its_values_from_a_url(template, path, ways):
     values = {"a": F("a"), "b": F("b"), "c": "d"}
     used = {name: value for name, value in values.items() if f"{{{name}}}" in template}
-    conditions = candidates.path_conditions(PathTemplate(template, **used), BASE + path)
+    conditions = searches.path_conditions(PathTemplate(template, **used), BASE + path)
     assert conditions == (None if ways is None else [by_alias(way) for way in ways])
 
 
 def test_a_hostile_url_is_split_in_linear_time():
     names = "abcdefghij"
     template = PathTemplate(f"/{'/'.join(f'{{{name}}}' for name in names)}/x", **{n: F(n) for n in names})
-    assert candidates.path_conditions(template, f"{BASE}{'/' * 2_000}") == []
+    assert searches.path_conditions(template, f"{BASE}{'/' * 2_000}") == []
 
 
 @given(st.text(), st.text())
@@ -142,21 +142,21 @@ def test_every_value_round_trips_through_a_path_template(first, second):
         location = protocol.uri(str(template.url([first, second])))
     except ValueError:
         return
-    ways = candidates.path_conditions(template, f"{BASE}{location}")
+    ways = searches.path_conditions(template, f"{BASE}{location}")
     ambiguous = first.count("/") + second.count("/") > 1
     assert ways is None or ambiguous or "%" in first + second or by_alias([first, second]) in ways
 
 
 def test_only_columns_with_an_index_are_conditions():
     word, slug = resolve_path("/word/a/").match, resolve_path("/kind/x/").match
-    assert candidates.field_conditions(Word, word) == [{"word": "a"}]
+    assert searches.field_conditions(Word, word) == [{"word": "a"}]
     # Its `slug` has no index, and it has no field `word`.
-    assert candidates.field_conditions(Article, word) is candidates.field_conditions(Article, slug) is None
+    assert searches.field_conditions(Article, word) is searches.field_conditions(Article, slug) is None
     # A column is compared with the path and the URL, with and without escapes.
     texts = [f"{start}{text}" for start in ("", BASE, BASE[6:]) for text in ("/a%20b/", "/a b/")]
-    assert candidates.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
+    assert searches.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
     for column in ("slug", "category__slug"):
-        assert candidates.column_conditions(Article, F(column), f"{BASE}/a b/") is None
+        assert searches.column_conditions(Article, F(column), f"{BASE}/a b/") is None
 
 
 def find_rows(source, conditions):
@@ -215,7 +215,7 @@ def store(tmp_path_factory):
 
 
 def files_in(store):
-    return published_entries.ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
+    return searches.ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
 
 
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
@@ -235,7 +235,7 @@ def test_a_search_reads_each_file_once_and_ends_at_the_first_with_the_url(store,
     assert (entry.name, entry.files) == ("sitemap-a-1.xml", 3)
     [note] = files.notes
     assert note.startswith("sitemap-a-2.xml.gz cannot be read: ")
-    monkeypatch.setattr(published_entries, "MAX_FILES", 2)
+    monkeypatch.setattr(searches, "MAX_FILES", 2)
     files = files_in(store)
     assert (files.search([*names[2:], *names[2:3]], "https://none/").files, files.notes) == (2, [])
 
@@ -249,6 +249,6 @@ def test_an_entry_that_is_too_long_is_not_read(tmp_path):
 
 def test_an_entry_shows_its_elements_without_escapes():
     link = '<xhtml:link rel="alternate" hreflang="de" href="https://a/?a=1&amp;b=2"/>'
-    entry = published_entries.Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
+    entry = searches.Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
     assert (entry.location, entry.value("priority")) == ("https://a/'", "0.5")
     assert (entry.value("changefreq"), entry.links) == (None, [("de", "https://a/?a=1&b=2")])

@@ -27,7 +27,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.tools.audit import AuditReport, Finding
-from django_sitemaps09.tools.inspector import PERMISSION, overview, tables, views
+from django_sitemaps09.tools.inspector import PERMISSION, overview, views
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -333,7 +333,7 @@ class TestASection:
         export()
         state = seen()
         files = [path.read_bytes() for path in folder.glob("sitemap-articles-*")]
-        cells, _ = tables.sections_table(state).rows
+        cells, _ = overview.sections_table(state).rows
         assert cells[0].lines == ["tests.support.articles.Articles"]
         largest, total = max(len(gzip.decompress(file)) for file in files), sum(map(len, files))
         sizes = [filesizeformat(largest), filesizeformat(total)]
@@ -353,7 +353,7 @@ class TestASection:
         register(articles=Articles)
         assert live("articles") is None
         count = client.get("/sitemap.xml").content.count(b"<sitemap>")
-        assert (len(live("articles").pages), tables.sections_table(seen()).rows[0][8].text) == (
+        assert (len(live("articles").pages), overview.sections_table(seen()).rows[0][8].text) == (
             count,
             str(count),
         )
@@ -386,7 +386,7 @@ class TestASection:
         assert [section.limit for section in seen().status.sections] == [2, 20]
 
         def meters():
-            return [(*row[3].lines, row[3].meter) for row in tables.sections_table(seen()).rows]
+            return [(*row[3].lines, row[3].meter) for row in overview.sections_table(seen()).rows]
 
         assert meters() == [("100% of the limit", 100), ("20% of the limit", 20)]
         configure(MAX_URLS=1)
@@ -478,7 +478,7 @@ def test_every_page_is_counted_once(days):
 def test_bars_and_numbers_are_inside_the_plot(counts, separates):
     with override_settings(USE_THOUSAND_SEPARATOR=separates):
         drawn = render_to_string(
-            "django_sitemaps09/inspector/plot.html", {"plot": tables.plot(counts)}
+            "django_sitemaps09/inspector/plot.html", {"plot": overview.plot(counts)}
         ).strip()
     document = ElementTree.fromstring(drawn)  # noqa: S314
     _, _, full_width, full_height = map(int, document.attrib["viewBox"].split())
