@@ -32,25 +32,18 @@ _SECTIONS = (
     "index, if the cache has it. Lag: how much newer the newest lastmod on these pages is than the start "
     "of the section's last export without a failure."
 )
-# Ages by their maximum number of days.
-_AGES = {
-    "within 1 day": 1,
-    "within 7 days": 7,
-    "within 30 days": 30,
-    "within 90 days": 90,
-    "within 1 year": 365,
-}
+# Ages of pages by their maximum number of days.
+_AGES = {1: "1 day", 7: "7 days", 30: "30 days", 90: "90 days", 365: "1 year"}
 _OLDER, _UNKNOWN = "older", "no lastmod"
-LABELS = (*_AGES, _OLDER, _UNKNOWN)
+LABELS = (*(f"within {age}" for age in _AGES.values()), _OLDER, _UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """State of the sitemaps of one host. No query for it depends on the number of rows.
 
-    `freshness` has the number of exported pages by age, for each section. `skipped` has the section and the
-    error of each skipped item or element, and the start of the export that skipped it, in seconds since
-    1970. `audit` is the last audit, `None` if there was none.
+    `freshness` counts exported pages by age, for each section. `skipped` has the section and the error of
+    each skipped item or element, and the start of the export that skipped it, in seconds since 1970.
     """
 
     status: Status
@@ -67,17 +60,9 @@ def overview(base: Base) -> Overview:
     # The export already has the error of the storage.
     with suppress(Exception):
         runs = [] if state.export.folder is None else read_history(state.export.folder.state)
-    return Overview(
-        status=state,
-        freshness={
-            section.section: freshness(section.record.pages, today)
-            for section in state.sections
-            if section.record is not None
-        },
-        runs=runs,
-        skipped=_skipped(runs, [section.section for section in state.sections]),
-        audit=last_report(base_url=str(base)),
-    )
+    records = {section.section: section.record for section in state.sections}
+    ages = {name: freshness(record.pages, today) for name, record in records.items() if record is not None}
+    return Overview(state, ages, runs, _skipped(runs, records), last_report(base_url=str(base)))
 
 
 def freshness(pages: Iterable[PageFile], today: date) -> Counter[str]:
@@ -89,8 +74,8 @@ def _age(lastmod: str | None, today: date) -> str:
     moment = parse_lastmod(lastmod).moment
     if moment is None:
         return _UNKNOWN
-    age = (today - moment.at.date()).days
-    return next((label for label, days in _AGES.items() if age <= days), _OLDER)
+    days = (today - moment.at.date()).days
+    return next((f"within {age}" for most, age in _AGES.items() if days <= most), _OLDER)
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> dict[tuple[str, ItemError], float]:
@@ -121,10 +106,8 @@ def problems(overview: Overview) -> Iterator[tuple[str, str]]:
         outcome = "had failures" if last_run.is_published else "published nothing"
         yield "runs", f"The last recorded export {outcome}: {excerpt(last_run.failures[0])}"
     if overview.skipped:
-        yield (
-            "skipped",
-            f"Items and elements that the last exports have skipped: {len(overview.skipped):,}.",
-        )
+        text = "Items and elements that the last exports have skipped"
+        yield "skipped", f"{text}: {len(overview.skipped):,}."
     if overview.audit is not None and overview.audit.errors:
         yield "audit", f"Errors that the last audit found: {overview.audit.errors:,}."
 
@@ -166,8 +149,8 @@ def _number(value: int | None) -> Cell:
 
 def _meter(text: str, value: int, limit: int) -> Cell:
     percentage = (ceil if value > limit else round)(100 * value / limit)
-    lines = [f"{percentage}% of the limit"]
-    return Cell(text, lines, meter=min(percentage, 100), is_error=value > limit)
+    line = f"{percentage}% of the limit"
+    return Cell(text, [line], meter=min(percentage, 100), is_error=value > limit)
 
 
 def _time(seconds: float) -> Cell:
@@ -213,8 +196,7 @@ def _section_row(section: SectionStatus) -> list[Cell]:
     urls, size = (max((getattr(page, key) for page in pages), default=0) for key in ("urls", "bytes"))
     lastmods = [[getattr(page, key) or "" for page in pages] for key in ("lastmod", "changed")]
     return [
-        name,
-        *(_number(section.record.urls), _number(len(pages))),
+        *(name, _number(section.record.urls), _number(len(pages))),
         _meter(f"{urls:,}", urls, section.limit or conf.limits.urls),
         _meter(filesizeformat(size), size, conf.limits.bytes),
         Cell(filesizeformat(sum(page.size for page in pages))),
@@ -242,11 +224,8 @@ def runs_table(runs: Sequence[RecordedRun]) -> Table:
         ]
         for run in runs
     ]
-    caption, columns = (
-        "Exports that changed files or had problems, newest first",
-        ("Started", "Duration", "Result", "Changes"),
-    )
-    return Table(caption, columns, rows, {"Duration"}, _SHOWN_RUNS)
+    caption = "Exports that changed files or had problems, newest first"
+    return Table(caption, ("Started", "Duration", "Result", "Changes"), rows, {"Duration"}, _SHOWN_RUNS)
 
 
 def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
@@ -265,17 +244,11 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Mapping[tuple[str, ItemError], float]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
+    rows = []
+    for (section, error), started in skipped.items():
+        key = "all items" if error.key == "any" else excerpt(error.key)
+        rows.append([*map(Cell, (key, section, error.field, excerpt(error.reason))), _time(started)])
     columns = ("Item", "Section", "Field", "Reason", "Skipped since")
-    rows = [
-        [
-            Cell("all items" if error.key == "any" else excerpt(error.key)),
-            Cell(section),
-            Cell(error.field),
-            Cell(excerpt(error.reason)),
-            _time(started),
-        ]
-        for (section, error), started in skipped.items()
-    ]
     return Table("Skipped items and elements, with reasons", columns, rows)
 
 
@@ -294,16 +267,17 @@ def audit_table(audit: AuditReport) -> Table:
 
 def entry_table(answer: Answer) -> Table | None:
     """Return a table of the elements of an entry, as exported and as they are now; `None` without one."""
-    named_entries = {"Exported": answer.published, "Now": answer.live}
-    entries = {label: entry for label, entry in named_entries.items() if entry is not None}
-    rows = [
-        [Cell(name), *(Cell(entry.value(name) or _NONE) for entry in entries.values())]
-        for name in ("lastmod", "changefreq", "priority")
-    ]
-    links = [[f"{language}: {url}" for language, url in entry.links] for entry in entries.values()]
+    labelled = {"Exported": answer.published, "Now": answer.live}
+    columns, entries = (
+        [label for label, entry in labelled.items() if entry],
+        [*filter(None, labelled.values())],
+    )
+    names = ("lastmod", "changefreq", "priority")
+    rows = [[Cell(name), *(Cell(entry.value(name) or _NONE) for entry in entries)] for name in names]
+    links = [[f"{language}: {url}" for language, url in entry.links] for entry in entries]
     if any(links):
         rows.append([Cell("alternates"), *(Cell(lines=lines or [_NONE]) for lines in links)])
-    return Table("Elements of the entry", ["Element", *entries], rows) if entries else None
+    return Table("Elements of the entry", ["Element", *columns], rows) if entries else None
 
 
 def plot(counts: Mapping[str, int]) -> dict[str, Any]:

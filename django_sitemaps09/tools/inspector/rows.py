@@ -56,9 +56,8 @@ class FoundRow(NamedTuple):
 
 
 class LiveRow(NamedTuple):
-    """Item of a section as it is now.
+    """Item of a section as it is now, without an `entry` if it is skipped, and a `source` if it has no key.
 
-    `entry` is its entry for the URL, `None` if it is skipped. `source` is `None` for an item without a key.
     `skipped` has the skipped elements, or the reasons why the whole item is skipped.
     """
 
@@ -95,10 +94,9 @@ class LiveRow(NamedTuple):
 class SectionLookup(NamedTuple):
     """Result for one section. `can_match` is false if no location of the section can be the URL.
 
-    If `needs_search` is true, an item may exist, and the exported files must be searched. `is_unread` means
-    that the section can only be read as a whole. `similar` is the location of a listed row that has the
-    values of the URL, but another location. `former_row` has the key in the URL, if no row has the URL: it
-    tells the page of a deleted row.
+    If it `needs_search`, an item may exist, and the exported files must be searched. `is_unread` means that
+    the section can only be read as a whole. `similar` is another location of a listed row that has the
+    values of the URL. `former_row` has the key in the URL, of a row that may have been deleted.
     """
 
     can_match: bool
@@ -223,12 +221,11 @@ class RowSearch(NamedTuple):
         is_searched = self.is_exact or (isinstance(declared, F) and is_plain)
         wanted = _comparable(self.location)
         same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
+        same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
         others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
         return SectionLookup(
             can_match=True,
-            row=min(
-                same_rows, key=lambda row: (row.entry is None, row.row.is_listed is False), default=None
-            ),
+            row=next(iter(same_rows), None),
             needs_search=not is_searched or (is_listed and not is_complete),
             is_unread=callable(declared),
             similar=next(others, None),
@@ -341,8 +338,7 @@ def _membership(members: Members, original: QuerySet[Any], key: Hashable) -> Que
 def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
     """Return the entries of one row as they are now; `None` if the row no longer exists."""
     has_rows = row.is_listed is not False or source.members.original is not None
-    rows = source.annotated_rows if has_rows else _all_rows(source)
-    rows = rows.order_by(*source.members.key.names)
+    rows = (source.annotated_rows if has_rows else _all_rows(source)).order_by(*source.members.key.names)
     slices = Slices(rows, source.members, source.declaration, facts(rows).fetches_plainly)
     with closing(slices.with_keys([row.key])) as parts:
         return next(map(source.declaration.batch, parts), None)

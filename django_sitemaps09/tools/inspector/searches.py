@@ -1,7 +1,4 @@
-"""Search for a URL: by conditions for the rows that can have it, and in exported files.
-
-For conditions, its path is matched against the patterns of locations.
-"""
+"""Search for a URL: conditions for rows, from the patterns of their locations; and the exported files."""
 
 from __future__ import annotations
 
@@ -53,11 +50,9 @@ def template_conditions(
 
 
 def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | None:
-    """Return the `template_conditions()` of a path template.
-
-    A value can contain the text between two fields, so the URL is split at its first and its last places.
-    A value can also contain escapes, so these are read both as characters and as they are.
-    """
+    """Return the `template_conditions()` of a path template."""
+    # A value can contain the text between two fields, so the URL is split at its first and its last places.
+    # A value can also contain escapes, so these are read both as characters and as they are.
     literals, positions, _ = template.compiled()
     literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
     if literals[0][:1] != "/" or "%" in "".join(literals):
@@ -128,8 +123,7 @@ def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dic
 def field_conditions(model: type[Model], match: ResolverMatch) -> list[dict[str, Any]] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
-    This is a guess for locations that a method returns. Return `None` if none of the fields has an
-    index, because the query would then read the whole table.
+    This is a guess for locations that a method returns. Return `None` if none of the fields has an index.
     """
     are_indexed = _are_indexed(model)
     # The values without the additional arguments of the pattern.
@@ -199,10 +193,7 @@ class FoundEntry(NamedTuple):
 
 @dataclass(slots=True)
 class ExportedFiles:
-    """The exported files of a host.
-
-    `notes` say what a search could not read, and how far it went. `gap` is why it is incomplete, if it is.
-    """
+    """The exported files of a host, with `notes` on searches, and the `gap` that makes one incomplete."""
 
     export: ExportState
     notes: list[str] = field(default_factory=list)
@@ -238,10 +229,7 @@ class ExportedFiles:
     def search(
         self, names: Iterable[str], location: str, searched: dict[str, float] | None = None
     ) -> FoundEntry:
-        """Search for a URL in files with these names until it is found, in at most `MAX_FILES` files.
-
-        The files that were `searched` before are not read again, and count.
-        """
+        """Search for a URL in at most `MAX_FILES` files. Those that were `searched` count as read."""
         searched, folder = {} if searched is None else searched, self.export.folder
         if folder is None:
             return FoundEntry(0)
