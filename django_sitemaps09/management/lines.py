@@ -23,16 +23,9 @@ from django_sitemaps09.tools.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-# The numbers in the table of a status: their columns, and where the JSON of a section has them.
-_STATUS_NUMBERS = {
-    "live pages": ("live", "pages"),
-    "rows a page": ("live", "rows_per_page"),
-    "age (s)": ("live", "age"),
-    "exported": ("export", "pages"),
-    "URLs": ("export", "urls"),
-    "bytes": ("export", "bytes"),
-    "on disk": ("export", "size"),
-}
+# Columns of a status, with the keys of their numbers in the JSON of a section, in `live` and in `export`.
+_LIVE_COLUMNS = {"live pages": "pages", "rows a page": "rows_per_page", "age (s)": "age"}
+_EXPORT_COLUMNS = {"exported": "pages", "URLs": "urls", "bytes": "bytes", "on disk": "size"}
 
 
 def add_host_options(parser: CommandParser, description: str) -> None:
@@ -164,9 +157,8 @@ def verification_lines(verification: Verification) -> Iterator[str]:
     """Yield the lines of a verification: what was read, then the repaired files."""
     files, urls = pluralize(verification.files, "file"), pluralize(verification.urls, "URL")
     yield f"{verification.target}: verified {files} with {urls} in {verification.seconds:.2f} seconds"
-    yield from (
-        f"{file.name} was repaired: {file.problem}" for file in verification.damaged if file.repaired
-    )
+    repaired = (file for file in verification.damaged if file.repaired)
+    yield from (f"{file.name} was repaired: {file.problem}" for file in repaired)
     if verification.is_unfinished:
         yield "A run is publishing, or was killed while publishing; the next run completes it."
 
@@ -223,8 +215,8 @@ def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
     if comparison is not None and suggestion.code is not None:
         hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
         yield from (f"{section}: declare {hooks}, {_equal(comparison)}:", "", suggestion.code, "")
-    for note in [*suggestion.notes, *(comparison.differences if comparison else ())]:
-        yield f"{section}: {note}"
+    notes = [*suggestion.notes, *(comparison.differences if comparison else ())]
+    yield from (f"{section}: {note}" for note in notes)
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
@@ -243,16 +235,14 @@ def _equal(comparison: Comparison) -> str:
 
 def status_lines(status: Status) -> Iterator[str]:
     """Yield the lines of a status: settings, caches and the export, then a table of sections."""
-    seconds = f"LIVE_SECONDS: {status.live_seconds:g}"
-    yield f"Host: {status.base_url or 'from the request'}; {seconds}"
+    yield f"Host: {status.base_url or 'from the request'}; LIVE_SECONDS: {status.live_seconds:g}"
     yield f"Listings: {_cache(status.listing_cache)}"
-    live_cache = "not cached (LIVE_CACHE)" if status.live_cache is None else _cache(status.live_cache)
-    yield f"Rendered pages: {live_cache}"
+    yield f"Rendered pages: {_cache(status.live_cache) if status.live_cache else 'not cached (LIVE_CACHE)'}"
     yield f"Export: {_export(status.export)}"
     if status.serves_exported:
         yield "The native views serve the exported files (SERVE_EXPORTED)."
     yield ""
-    head = ("section", "class", "read as", *_STATUS_NUMBERS, "lag")
+    head = ("section", "class", "read as", *_LIVE_COLUMNS, *_EXPORT_COLUMNS, "lag")
     yield from _aligned([head, *map(_status_row, status.sections)], 3)
     for section in status.sections:
         if section.error is not None:
@@ -269,22 +259,19 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
         if export.export is None:
             yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
             continue
-        # A time in the future is from a clock that was wrong.
-        times = {
-            each.section: None if (each.exported or 0) > now + TOLERANCE else each.exported
-            for each in status.sections
-        }
-        old = [
-            f"{section} ({'never' if exported is None else f'{age_text(now - exported)} ago'})"
-            for section, exported in times.items()
-            if exported is None or now - exported > max_age
-        ]
+        old = {}
+        for section in status.sections:
+            # A time in the future is from a clock that was wrong.
+            if section.exported is None or section.exported > now + TOLERANCE:
+                old[section.section] = "never"
+            elif (age := now - section.exported) > max_age:
+                old[section.section] = f"{_age_text(age)} ago"
         if old:
-            age = age_text(max_age)
-            yield f"{host}: last export without a failure longer than {age} ago: {first_names(old)}."
+            names = first_names([f"{name} ({text})" for name, text in old.items()])
+            yield f"{host}: last export without a failure longer than {_age_text(max_age)} ago: {names}."
 
 
-def age_text(seconds: float) -> str:
+def _age_text(seconds: float) -> str:
     """Return an age in the largest unit of which there are at least two: "26h", but "3d" for 72 hours."""
     unit = next((unit for unit in "dhm" if seconds >= 2 * SECONDS[unit]), "s")
     return f"{seconds // SECONDS[unit]:.0f}{unit}"
@@ -318,7 +305,8 @@ def _export(export: ExportState) -> str:
 
 def _status_row(section: SectionStatus) -> Sequence[str]:
     document = section.as_dict()
-    values = ((document[part] or {}).get(key) for part, key in _STATUS_NUMBERS.values())
+    live, export = document["live"] or {}, document["export"] or {}
+    values = (*map(live.get, _LIVE_COLUMNS.values()), *map(export.get, _EXPORT_COLUMNS.values()))
     numbers = ("-" if value is None else f"{round(value):,}" for value in values)
     reading = ", ".join(filter(None, (section.paging, section.hooks)))
     return section.section, section.sitemap or "-", reading or "-", *numbers, section.lag_text

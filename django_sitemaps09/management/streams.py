@@ -73,10 +73,7 @@ def flush_or_discard() -> None:
 
 @contextmanager
 def hidden_item_warnings() -> Iterator[None]:
-    """Hide warnings about skipped items from Python's handler of last resort.
-
-    It prints them if a project does not configure logging. Configured handlers still get them.
-    """
+    """Hide warnings about skipped items from Python's handler of last resort: other handlers get them."""
     handler, thread = logging.lastResort or logging.NullHandler(), threading.get_ident()
 
     # Another thread may run a command whose warnings are wanted.

@@ -98,11 +98,8 @@ class ExportState:
         return self._records.get(section)
 
     def as_dict(self) -> dict[str, Any]:
-        facts = {
-            "target": self.target,
-            "run": self.run,
-            "started": self.started and self.started.isoformat(),
-        }
+        started = self.started and self.started.isoformat()
+        facts = {"target": self.target, "run": self.run, "started": started}
         return {**facts, "is_unfinished": self.is_unfinished, "error": self.error}
 
 
@@ -200,22 +197,19 @@ def _section_status(
         return status
     try:
         with savepoints():
-            source: Any = compile_source(name, section, base, conf.limits) if is_exact else None
-            declared = (
-                source.declared
-                if is_exact
-                else read(sections.bind(section, base.domain), base, conf.limits)
-            )
+            if is_exact:
+                source: Any = compile_source(name, section, base, conf.limits)
+                declared = source.declared
+            else:
+                declared = read(sections.bind(section, base.domain), base, conf.limits)
             kind = type(declared.sitemap)
             status = replace(status, sitemap=f"{kind.__module__}.{kind.__qualname__}", limit=declared.limit)
             if is_exact:
                 status = _with_reading(status, source)
             else:
                 source = unread_source(name, declared, status.record)
-            has_ranges = source is not None and has_key_ranges(source)
-            return replace(
-                status, live=read_listing(source, section, base) if has_cache and has_ranges else None
-            )
+            is_listed = has_cache and source is not None and has_key_ranges(source)
+            return replace(status, live=read_listing(source, section, base) if is_listed else None)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))
 
@@ -299,7 +293,8 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     """Return the status of the named sections, or of all declared and published sections, for one host.
 
     Unless `is_thorough`, no query depends on the number of rows, and caches are only accessed for listings.
-    Errors are part of the status, but for those of invalid arguments and settings.
+    Errors of caches, of the storage and of sections are part of the status. Raise `UnknownSectionError` or
+    `ImproperlyConfigured` for invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
     sections.check_known(strings(names, "names"), declarations)

@@ -78,8 +78,7 @@ def test_a_stream_of_call_command_may_fail_too(tmp_path):
 
 
 def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want_them(monkeypatch):
-    console = StringIO()
-    handler = logging.StreamHandler(console)
+    handler = logging.StreamHandler(StringIO())
     monkeypatch.setattr(logging, "lastResort", handler)
 
     logger = logging.getLogger("django_sitemaps09")
@@ -97,7 +96,7 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
         other.start()
         other.join(10)
     log("later")
-    assert console.getvalue().split() == ["run", "Skipped", "thread", "Skipped", "later"]
+    assert handler.stream.getvalue().split() == ["run", "Skipped", "thread", "Skipped", "later"]
 
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")

@@ -121,7 +121,7 @@ class Command(BaseCommand):
         self._write(options, reports, lambda report: lines.export_lines(report, hints=verbosity > 1))
         sections = [section for report in reports.values() for section in report.sections]
         if verbosity > 1 and options["format"] == "table":
-            self._print_suggestions(sections, next(iter(reports)))
+            self._print_suggestions(sections, next(iter(reports), None))
         warnings = [warning for report in reports.values() for warning in report.warnings]
         if verbosity == 0:
             # Neither the table nor the warnings of single items are printed.

@@ -147,7 +147,7 @@ def test_every_value_round_trips_through_a_path_template(first, second):
     assert ways is None or ambiguous or "%" in first + second or by_alias([first, second]) in ways
 
 
-def test_only_columns_with_an_index_are_conditions():
+def test_only_columns_with_an_index_and_known_kinds_of_locations_are_conditions(monkeypatch):
     word, slug = resolve_path("/word/a/").match, resolve_path("/kind/x/").match
     assert searches.field_conditions(Word, word) == [{"word": "a"}]
     # Its `slug` has no index, and it has no field `word`.
@@ -157,6 +157,9 @@ def test_only_columns_with_an_index_are_conditions():
     assert searches.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
     for column in ("slug", "category__slug"):
         assert searches.column_conditions(Article, F(column), f"{BASE}/a b/") is None
+    assert searches.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") == []
+    monkeypatch.setattr(searches, "Route", PathTemplate)
+    assert searches.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") is None
 
 
 def find_rows(source, conditions):

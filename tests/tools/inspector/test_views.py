@@ -27,7 +27,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.tools.audit import AuditReport, Finding
-from django_sitemaps09.tools.inspector import PERMISSION, overview, views
+from django_sitemaps09.tools.inspector import PERMISSION, overview, urls
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -114,11 +114,11 @@ class TestAccess:
         request = rf.get("/")
         request.user = type("Staff", (), attributes)()
         with pytest.raises(PermissionDenied):
-            views.for_staff(lambda request: HttpResponse())(request)
+            urls.for_staff(lambda request: HttpResponse())(request)
 
     def test_to_a_project_without_users_is_a_helpful_error(self, rf):
         with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
-            views.for_staff(lambda request: HttpResponse())(rf.get("/"))
+            urls.for_staff(lambda request: HttpResponse())(rf.get("/"))
 
 
 class Page(HTMLParser):
@@ -353,10 +353,8 @@ class TestASection:
         register(articles=Articles)
         assert live("articles") is None
         count = client.get("/sitemap.xml").content.count(b"<sitemap>")
-        assert (len(live("articles").pages), overview.sections_table(seen()).rows[0][8].text) == (
-            count,
-            str(count),
-        )
+        shown = overview.sections_table(seen()).rows[0][8].text
+        assert (len(live("articles").pages), shown) == (count, str(count))
         monkeypatch.setattr(caching.default, "paused_until", 0.0)
         monkeypatch.setattr(caching.default, "fallback", LocMemCache("of one test", {}))
         caching.default.fallback.clear()
@@ -477,9 +475,8 @@ def test_every_page_is_counted_once(days):
 @given(st.dictionaries(st.sampled_from(overview.LABELS), st.integers(1, 10**7), min_size=1), st.booleans())
 def test_bars_and_numbers_are_inside_the_plot(counts, separates):
     with override_settings(USE_THOUSAND_SEPARATOR=separates):
-        drawn = render_to_string(
-            "django_sitemaps09/inspector/plot.html", {"plot": overview.plot(counts)}
-        ).strip()
+        context = {"plot": overview.plot(counts)}
+        drawn = render_to_string("django_sitemaps09/inspector/plot.html", context).strip()
     document = ElementTree.fromstring(drawn)  # noqa: S314
     _, _, full_width, full_height = map(int, document.attrib["viewBox"].split())
     texts, widths = document.findall("text"), {}
