@@ -6,8 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from itertools import filterfalse
-from operator import attrgetter
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -200,7 +198,7 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
     yield ""
     rows = [(row.rule, row.severity, f"{row.count:,}", f"{row.accepted:,}") for row in report.findings]
     yield from _aligned([("rule", "severity", "count", "accepted"), *rows], 2, (22, 8, 10, 10))
-    for finding in filterfalse(attrgetter("is_accepted"), report.findings):
+    for finding in (each for each in report.findings if not each.is_accepted):
         yield ""
         rule = RULES[finding.rule]
         # A published site may be of another program.

@@ -198,12 +198,11 @@ class _Lookup:
 
     def _rank(self, row: LiveRow) -> tuple[bool, ...]:
         """Prefer a listed row, then one that is still exported, and then one that is not filtered out."""
-        pages, is_listed = filter(None, [self._own_page(row)]), row.row.is_listed
-        is_on_own_page = self.files.search(pages, self.location).name is not None
-        return row.entry is None or not is_listed, not is_on_own_page, is_listed is False
+        is_on_own_page = self.files.search(self._own_pages([row]), self.location).name is not None
+        return row.entry is None or not row.is_listed, not is_on_own_page, row.is_listed is False
 
-    def _own_page(self, row: LiveRow) -> str | None:
-        return row.exported_page(self.files.export.record(row.section))
+    def _own_pages(self, rows: Iterable[LiveRow]) -> Iterator[str]:
+        return filter(None, (row.exported_page(self.files.export) for row in rows))
 
     def _pages(self, *groups: Iterable[str], excluded: str | None = None) -> Iterator[str]:
         """Yield the pages of sections for which nothing else can answer, and then those of `groups`."""
@@ -225,8 +224,7 @@ class _Lookup:
         URL, the answer is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
-        own_pages = filter(None, map(self._own_page, chain([row], others)))
-        pages = chain(own_pages, self.files.of_sections([row.section]))
+        pages = chain(self._own_pages([row, *others]), self.files.of_sections([row.section]))
         found = self.files.search(pages, location, searched)
         if found.entry is None and others:
             found = self.files.search(self._pages(self.files.sections, excluded=row.section), location)
@@ -240,7 +238,7 @@ class _Lookup:
             found,
             url=location,
             section=row.section,
-            key=excerpt(row.row.key),
+            key=excerpt(row.key),
             file=row.live_page() if verdict == "live" else found.name,
             live=row.entry if row.is_in_next_export else None,
             reasons=[*(f"Skipped: {reason}" for reason in row.skipped), *reasons],
@@ -249,16 +247,16 @@ class _Lookup:
     def _verdict(self, row: LiveRow, published: Entry | None) -> tuple[Verdict, list[str]]:
         """Return the verdict on an item, with its reasons."""
         reasons = []
-        if row.row.is_listed is False:
+        if row.is_listed is False:
             reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
-        elif row.row.is_listed is None:
+        elif row.is_listed is None:
             text = "filters by a window function, so only an export can tell whether it lists the row."
             reasons.append(f"Section {row.section!r} {text}")
         if not row.is_in_next_export:
             if published is not None:
                 return "leaving", [*reasons, _WILL_REMOVE]
-            return "filtered" if row.row.is_listed is False else "skipped", reasons
-        if row.row.is_listed is None:
+            return "filtered" if row.is_listed is False else "skipped", reasons
+        if row.is_listed is None:
             return "absent" if published is None else "unconfirmed", reasons
         if published is not None:
             return "listed" if row.entry == published else "changed", reasons
@@ -272,11 +270,10 @@ class _Lookup:
         lookups, unfiltered, match = self.lookups, self.unfiltered, self.resolved.match
         filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
         former_rows = (lookup.former_row for lookup in lookups.values() if lookup.former_row is not None)
-        own_pages = filter(None, map(self._own_page, former_rows))
         removed_pages = (name for name in self.files.removed if parse_page_name(name) is not None)
         # If the URLconf has changed, any section can contain the URL.
         pages = self._pages(filtered, lookups if match is None else ())
-        found = self.files.search(chain(own_pages, pages, removed_pages), self.location)
+        found = self.files.search(chain(self._own_pages(former_rows), pages, removed_pages), self.location)
         if found.name is not None:
             return self._found(found)
         if unfiltered and self.files.export.root is None:

@@ -28,7 +28,7 @@ from django_sitemaps09.rows import QuerySource, compile_source
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members
 from django_sitemaps09.rows.slices import Slices
-from django_sitemaps09.target.manifest import PageFile, SectionRecord
+from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.inspector import searches
 from django_sitemaps09.tools.inspector.searches import Entry
 from django_sitemaps09.tools.status import ExportState, read_listing, unread_source
@@ -48,13 +48,6 @@ Read: TypeAlias = Callable[[QuerySet[Any]], list[Any]]
 _Key: TypeAlias = tuple[str, str, str]
 
 
-class FoundRow(NamedTuple):
-    """Row of a section's model. `is_listed` is `None` if only a query of all rows can tell."""
-
-    key: Hashable
-    is_listed: bool | None
-
-
 class LiveRow(NamedTuple):
     """Item of a section as it is now, without an `entry` if it is skipped, and a `source` if it has no key.
 
@@ -62,22 +55,24 @@ class LiveRow(NamedTuple):
     """
 
     section: str
-    row: FoundRow
-    entry: Entry | None
+    key: Hashable
+    #: Whether the section lists it; `None` if only a query of all rows can tell.
+    is_listed: bool | None
+    entry: Entry | None = None
     source: QuerySource | None = None
     skipped: tuple[str, ...] = ()
 
     @property
     def is_in_next_export(self) -> bool:
         """Whether the next export lists the item, also if only an export can tell."""
-        return self.entry is not None and self.row.is_listed is not False
+        return self.entry is not None and self.is_listed is not False
 
-    def exported_page(self, record: SectionRecord | None) -> str | None:
+    def exported_page(self, export: ExportState) -> str | None:
         """Return the name of the exported page whose keys include that of the item, or `None`."""
-        source = self.source
+        source, record = self.source, export.record(self.section)
         if not (record and record.pages and source and record.key_identity == source.key_identity):
             return None
-        return record.file_names[page_index(source, self.row.key, record.pages)]
+        return record.file_names[page_index(source, self.key, record.pages)]
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
@@ -88,7 +83,7 @@ class LiveRow(NamedTuple):
         if listing is None or not listing.pages:
             return None
         names = [*listings.names(self.section, listing, exported.published_pages(source))]
-        return names[page_index(source, self.row.key, listing.pages)]
+        return names[page_index(source, self.key, listing.pages)]
 
 
 class SectionLookup(NamedTuple):
@@ -197,11 +192,12 @@ class RowSearch(NamedTuple):
     location: str
     is_exact: bool
 
-    def found(self, read: Read) -> list[FoundRow]:
-        found = []
+    def found(self, read: Read) -> dict[Hashable, bool | None]:
+        """Return the keys of the rows for which any of the conditions holds, and whether each is listed."""
+        found = dict[Hashable, bool | None]()
         for way in self.conditions:
             try:
-                found += find_rows(self.source, way, read)
+                found |= find_rows(self.source, way, read)
             except (DataError, FieldError, OverflowError, TypeError, ValidationError, ValueError) as error:
                 # A value of the path is invalid for its column: text in PostgreSQL cannot contain NUL.
                 if isinstance(error, DataError) and "%00" not in self.location:
@@ -210,18 +206,18 @@ class RowSearch(NamedTuple):
 
     def result(self, queries: KeyQueries) -> SectionLookup:
         found = self.found(queries.rows)
-        is_listed = any(row.is_listed is not False for row in found)
+        is_listed = any(each is not False for each in found.values())
         queries.sections_read[is_listed] += bool(found)
         # Hundreds of sections can have the same row.
         is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
-        rows = list(filter(None, map(self._live_row, found if is_complete else ())))
+        rows = [*filter(None, (self._live_row(*pair) for pair in found.items() if is_complete))]
         declared = self.source.declared.hooks["location"]
         # An indexed column is compared with the whole URL. Escapes and dots allow further spellings.
         is_plain = "%" not in self.location and "/." not in self.location
         is_searched = self.is_exact or (isinstance(declared, F) and is_plain)
         wanted = _comparable(self.location)
         same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
-        same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
+        same_rows.sort(key=lambda row: (row.entry is None, row.is_listed is False))
         others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
         return SectionLookup(
             can_match=True,
@@ -238,20 +234,20 @@ class RowSearch(NamedTuple):
         for name, value in chain.from_iterable(way.items() for way in self.conditions):
             field, text = getattr(expressions.get(name), "name", name), str(value)
             if key.is_integer and field in ("pk", *key.names) and text.isdecimal():
-                return LiveRow(self.source.section, FoundRow(int(text), is_listed=False), None, self.source)
+                return LiveRow(self.source.section, int(text), is_listed=False, source=self.source)
         return None
 
-    def _live_row(self, row: FoundRow) -> LiveRow | None:
+    def _live_row(self, key: Hashable, is_listed: bool | None) -> LiveRow | None:
         """Return the row as it is now if it has the URL, or its values."""
-        source, batch = self.source, row_batch(self.source, row)
+        source, batch = self.source, row_batch(self.source, key, is_listed=is_listed)
         if batch is None:
             return None
         entry = _entry(batch, source.declared, self.location)
-        if entry is None and self.is_exact and batch.keys and row.is_listed:
+        if entry is None and self.is_exact and batch.keys and is_listed:
             entry = _entry(batch, source.declared)
         # The URL of an item without any location cannot be compared.
         is_skipped = self.is_exact and not batch.keys and any(e.field != "any" for e in batch.errors)
-        live = LiveRow(source.section, row, entry, source, tuple(map(str, batch.errors)))
+        live = LiveRow(source.section, key, is_listed, entry, source, tuple(map(str, batch.errors)))
         return live if entry is not None or is_skipped else None
 
 
@@ -290,7 +286,7 @@ def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup
     if batch is None:
         return _NO_MATCH
     entry = _entry(batch, declared, location)
-    row = entry and LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
+    row = entry and LiveRow(name, entry.location, is_listed=True, entry=entry)
     plain = _entry(batch, declared, location.partition("?")[0])
     return SectionLookup(plain is not None, row, similar=plain and plain.location)
 
@@ -308,8 +304,10 @@ def _comparable(location: str) -> str:
     return protocol.normalized(location).partition("://")[2]
 
 
-def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) -> list[FoundRow]:
-    """Return the rows for which the conditions hold, including rows that the section does not list."""
+def find_rows(
+    source: QuerySource, conditions: Mapping[str, Any], read: Read
+) -> dict[Hashable, bool | None]:
+    """Return the keys of the rows for which the conditions hold, and whether the section lists each."""
     members, original = source.members, source.members.original
 
     def keys(rows: QuerySet[Any]) -> list[Hashable]:
@@ -319,10 +317,10 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) ->
 
     listed = keys(source.annotated_rows)
     if members.looks_beyond:
-        return [FoundRow(key, None) for key in listed]
+        return dict.fromkeys(listed)
     if original is not None:
-        return [FoundRow(key, bool(read(_membership(members, original, key)))) for key in listed]
-    return [FoundRow(key, bool(listed)) for key in listed or keys(_all_rows(source))]
+        return {key: bool(read(_membership(members, original, key))) for key in listed}
+    return dict.fromkeys(listed or keys(_all_rows(source)), bool(listed))
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
@@ -335,12 +333,12 @@ def _membership(members: Members, original: QuerySet[Any], key: Hashable) -> Que
     return members.key_rows(add_condition(members.filter_keys(members.rows, [key]), condition))
 
 
-def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
+def row_batch(source: QuerySource, key: Hashable, *, is_listed: bool | None) -> Batch | None:
     """Return the entries of one row as they are now; `None` if the row no longer exists."""
-    has_rows = row.is_listed is not False or source.members.original is not None
+    has_rows = is_listed is not False or source.members.original is not None
     rows = (source.annotated_rows if has_rows else _all_rows(source)).order_by(*source.members.key.names)
     slices = Slices(rows, source.members, source.declaration, facts(rows).fetches_plainly)
-    with closing(slices.with_keys([row.key])) as parts:
+    with closing(slices.with_keys([key])) as parts:
         return next(map(source.declaration.batch, parts), None)
 
 
