@@ -103,8 +103,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["repair"] and not options["verify"]:
             raise CommandError("--repair is only valid with --verify.")
-        for name in _EXPORTED.keys() - _VERIFIED.keys() if options["verify"] else ():
-            if options[name]:
+        for name in _EXPORTED.keys() - _VERIFIED.keys():
+            if options["verify"] and options[name]:
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:

@@ -1,7 +1,4 @@
-"""The inspector: pages for staff that show the state of the sitemaps, and look up single URLs.
-
-Include `django_sitemaps09.tools.inspector.urls` in the project's URLs.
-"""
+"""The inspector: pages for staff that show the state of the sitemaps, and look up single URLs."""
 
 from __future__ import annotations
 

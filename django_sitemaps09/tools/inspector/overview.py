@@ -167,10 +167,9 @@ def _lastmod(text: str | None) -> Cell:
 
 
 def sections_table(overview: Overview, text: str = "") -> Table:
-    """Return a table with a row for each section: its fullest page compared with the limits.
+    """Return a table of sections, those with problems first: the fullest page compared with the limits.
 
-    Sections with problems are first. With a `text`, only sections whose names or classes contain it are
-    rows, and none is folded.
+    With a `text`, only sections whose names or classes contain it are rows, and none is folded.
     """
     sizes = ("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk")
     columns = ("Section", *sizes, "Newest lastmod", "Last change", "Live pages", "Lag")

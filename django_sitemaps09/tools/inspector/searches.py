@@ -57,16 +57,13 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
     literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
     if literals[0][:1] != "/" or "%" in "".join(literals):
         return None
-    path = path_of(url)
+    path, names = path_of(url), [alias("location", position) for position in positions]
     results: list[dict[str, Any]] = []
     for text, parts in ((unquote(path), literals), (path, list(map(iri_to_uri, literals)))):
         backwards = _split(text[::-1], [part[::-1] for part in reversed(parts)])
         for values in (_split(text, parts), backwards and [value[::-1] for value in reversed(backwards)]):
-            if values is None:
-                continue
-            pairs = zip(positions, values, strict=True)
-            conditions = {alias("location", position): value for position, value in pairs}
-            if conditions not in results:
+            conditions = None if values is None else dict(zip(names, values, strict=True))
+            if conditions is not None and conditions not in results:
                 results.append(conditions)
     return results or (None if "%" in path else [])
 
