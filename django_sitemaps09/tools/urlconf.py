@@ -97,13 +97,6 @@ class PassedSitemaps(NamedTuple):
     names_urls: bool
 
 
-class Template(NamedTuple):
-    """The template of a view, and its `sitemaps` argument."""
-
-    name: Any
-    sitemaps: object
-
-
 def root_resolver() -> URLResolver | None:
     """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
     try:
@@ -130,10 +123,10 @@ def sitemaps_arguments() -> list[object]:
     return [arguments.get("sitemaps") for _, arguments in _all_callbacks()]
 
 
-def templates() -> list[Template]:
-    """Return the templates of the compatibility views and of the views in `django.contrib.sitemaps`."""
+def templates() -> list[tuple[Any, object]]:
+    """Return the template name of each compatibility view and view of contrib, and its `sitemaps`."""
     return [
-        Template(arguments.get("template_name", _TEMPLATES[view.__name__]), arguments.get("sitemaps"))
+        (arguments.get("template_name", _TEMPLATES[view.__name__]), arguments.get("sitemaps"))
         for view, arguments in called_views(COMPAT_VIEWS, "django.contrib.sitemaps.views")
         if getattr(view, "__name__", "") in _TEMPLATES
     ]

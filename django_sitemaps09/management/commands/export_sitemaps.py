@@ -201,7 +201,7 @@ def _for_hosts(
 def ignored_templates() -> list[str]:
     """Return a warning if the views use templates other than the stock templates."""
     templates = urlconf.templates()
-    names = [template.name for template in templates if _is_exported(template.sitemaps)]
+    names = [name for name, sitemaps in templates if _is_exported(sitemaps)]
     # Without templates, no URL leads to these views, but a view of another package may call them.
     files = dict.fromkeys(file for name in (names if templates else _DEFAULTS) if (file := _own_file(name)))
     text = "If they add elements to entries, use hooks instead, such as images() or extensions."

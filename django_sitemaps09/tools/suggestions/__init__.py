@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.tools.suggestions.row_comparison import Comparison, compare
-from django_sitemaps09.tools.suggestions.section_suggestions import Suggestion, suggest
+from django_sitemaps09.tools.suggestions.section_suggestions import Comparison, Suggestion, compare, suggest
 
 __all__ = ["Comparison", "Suggestion", "compare", "suggest"]

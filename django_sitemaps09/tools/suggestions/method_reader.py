@@ -6,7 +6,6 @@ No method is run. What is not understood here is refused, with its line.
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,14 +28,8 @@ from django_sitemaps09.declare import Sitemap
 from django_sitemaps09.declare.expressions import Field
 from django_sitemaps09.declare.routes import candidates
 from django_sitemaps09.orm import internals
-from django_sitemaps09.tools.suggestions.declarations import OUTPUTS, Declared, constant, is_stored, joined
-from django_sitemaps09.tools.suggestions.method_source import (
-    Method,
-    RefusedError,
-    is_constant,
-    is_plain,
-    read,
-)
+from django_sitemaps09.tools.suggestions import methods
+from django_sitemaps09.tools.suggestions.methods import Declared, Method, RefusedError, constant, read
 
 _PROPERTIES = (property, cached_property, functional.cached_property)
 _DJANGOS_LASTMOD = getattr_static(GenericSitemap, "lastmod")
@@ -143,15 +136,12 @@ class _Body:
     def value(self, node: Any) -> Any:
         """Return the value of an expression: `Declared`, an instance, or a container of values."""
         match node:
-            case ast.Constant(value=literal):
-                is_finite = isinstance(literal, float) and math.isfinite(literal)
-                if is_finite or literal is None or is_plain(literal):
-                    return constant(literal)
+            case ast.Constant(value=literal) if methods.is_plain(literal):
+                return constant(literal)
             case ast.Name(id=name) if name in self.names:
                 return _without(self.names[name], self.known)
-            case ast.Name(id=name) if type(value := self.method.global_value(name)) in (str, int):
-                if is_constant(self.method.function.__globals__, name):
-                    return constant(value)
+            case ast.Name(id=name) if (literal := self.method.global_constant(name)) is not None:
+                return constant(literal)
             case ast.Attribute():
                 return self.attribute(node, self.value(node.value), node.attr)
             case ast.JoinedStr():
@@ -209,7 +199,7 @@ class _Body:
         for value in values:
             if value.nulls or value.kind not in ("text", "integer"):
                 raise self.refuse(node, f"writes {'what can be NULL' if value.nulls else value.kind} in")
-        return joined(values)
+        return methods.joined(values)
 
     def formatted(
         self, node: Any, template: Any, values: Mapping[Any, Any], convert: Any = str
@@ -258,7 +248,7 @@ class _Body:
             annotation = self.items.query.annotation_select.get(name) if owner is self.row else None
             if annotation is not None and getattr_static(owner.model, name, None) is None:
                 kind = internals.value_kind(annotation.output_field) or "object"
-                kind = kind if is_stored(annotation) else f"{_COMPUTED}{kind}"
+                kind = kind if methods.is_stored(annotation) else f"{_COMPUTED}{kind}"
                 return Declared(kind, f'F("{name}")', frozenset({name}), name)
             if raw is not None and (field := internals.plain_field(owner.model, name)):
                 return self.field(node, owner, field)
@@ -351,11 +341,11 @@ class _Body:
         kinds = {getattr(each, "kind", "object") for each in (value, other)} - {"none"}
         if "URL" in kinds:
             raise self.refuse(node, "needs a Route in Case(), which is not possible, for")
-        if len(kinds) != 1 or not kinds <= {*OUTPUTS}:
+        if len(kinds) != 1 or not kinds <= {*methods.OUTPUTS}:
             raise self.refuse(node, f"chooses between {' and '.join(sorted(kinds)) or 'nothing'} in")
         [kind] = kinds
         then, default = (value, other) if condition.is_true else (other, value)
-        output = f"output_field={OUTPUTS[kind]}()"
+        output = f"output_field={methods.OUTPUTS[kind]}()"
         code = f"Case(When({condition.code}, then={then.operand}), default={default.operand}, {output})"
         return Declared(kind, code, value.nulls | other.nulls)
 

@@ -1,34 +1,55 @@
-"""Suggest declarations for the sections whose hooks are methods."""
+"""Suggest declarations for sections whose hooks are methods, and compare declarations row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Case, F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.db.models.functions.text import ConcatPair
 
-from django_sitemaps09 import PathTemplate
+from django_sitemaps09 import PathTemplate, protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.expressions import Field, LocationTemplate
 from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.declare.sections import Section
-from django_sitemaps09.declare.sitemap_attributes import read
+from django_sitemaps09.declare.sitemap_attributes import is_compiled, read
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, reason_of
+from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of
+from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.rows import Source, compile_source
 from django_sitemaps09.rows.hints import opaque_reason
 from django_sitemaps09.tools import urlconf
-from django_sitemaps09.tools.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.tools.suggestions.method_reader import read_hook
-from django_sitemaps09.tools.suggestions.method_source import RefusedError
-from django_sitemaps09.tools.suggestions.row_comparison import Comparison, compare_rows
+from django_sitemaps09.tools.suggestions.methods import RefusedError, declaration, import_lines
 
 _PLAIN_LOCATION = PathTemplate("/{pk}/", pk=F("pk"))
 _OTHER_ITEMS = "items() does not return a plain queryset of model instances. Only that can have columns."
+# Rows that are compared at a time.
+_ROWS = 2_000
+# Number of differences that are shown.
+_SHOWN = 3
+# Rows that are written between the two queries make a difference only once.
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two declarations.
+
+    `rows` is the number of rows that were compared, and that are in the sitemap. `is_complete` is false if
+    there are more rows. `differences` has a line for each of the first rows that differ.
+    """
+
+    rows: int = 0
+    is_complete: bool = True
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +98,7 @@ def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
     found = dict(sections.mapping(sitemaps).items())
     if sitemaps is None:
         passed = [view.sitemaps for view in urlconf.passed_sitemaps()]
-        for mapping in [*passed, *(view.sitemaps for view in urlconf.templates())]:
+        for mapping in [*passed, *(argument for _, argument in urlconf.templates())]:
             # Not isinstance(), which would evaluate a lazy object.
             if issubclass(type(mapping), Mapping):
                 found = {**cast("Mapping[str, Section]", mapping), **found}
@@ -100,14 +121,15 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     codes, notes = _codes(sitemap, items, methods)
     if not codes:
         return Suggestion(name, notes=tuple(notes))
-    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
-    others = {hook: None for hook in [*methods, *declared_now.content] if hook not in codes}
-    if others:
-        called = " and ".join(f"{hook}()" for hook in others)
-        notes.append(f"Model instances are still created for {called}.")
     # No other method of the sitemap is called for a row.
-    kept: dict[str, Any] = others | ({"location": _PLAIN_LOCATION} if "location" in others else {})
-    comparison = compare_rows(_with(sitemap, kept), _with(sitemap, {**kept, **declared}), base, rows)
+    kept: dict[str, Any] = {hook: None for hook in [*methods, *declared_now.content] if hook not in codes}
+    if kept:
+        called = " and ".join(f"{hook}()" for hook in kept)
+        notes.append(f"Model instances are still created for {called}.")
+    if "location" in kept:
+        kept["location"] = _PLAIN_LOCATION
+    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
+    comparison = compare_rows(_with(sitemap, kept), _with(sitemap, kept | declared), base, rows)
     declarations = [f"{hook} = {code}" for hook, code in codes.items()]
     if comparison.differences:
         notes.insert(0, f"The columns do not have the values of the methods: {' and '.join(declarations)}.")
@@ -140,11 +162,10 @@ def _is_rooted(location: Any) -> bool:
     if isinstance(location, Value):
         return location.value is None or str(location.value)[:1] not in ("", "?")
     if isinstance(location, Case):
-        branches = [case.result for case in location.cases] + [location.default]
-        return all(map(_is_rooted, branches))
-    # The parts of a text, one after the other.
-    parts = location.get_source_expressions() if isinstance(location, (Concat, ConcatPair)) else ()
-    return _is_rooted(parts[0]) if parts else isinstance(location, LocationTemplate)
+        return all(map(_is_rooted, [*(case.result for case in location.cases), location.default]))
+    if isinstance(location, (Concat, ConcatPair)):
+        return _is_rooted(location.get_source_expressions()[0])
+    return isinstance(location, LocationTemplate)
 
 
 def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:
@@ -155,3 +176,80 @@ def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:
     for hook in attributes:
         vars(declared).pop(hook, None)
     return declared
+
+
+def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None = None) -> Comparison:
+    """Compare what two sitemaps write for each row, or for the first `rows` rows.
+
+    Raise `ImproperlyConfigured` if they do not list rows by the same key.
+    """
+    base = export_base(base_url)
+    with site_locale():
+        sitemaps = [sections.bind(section, base.domain) for section in (old, new)]
+        names = [type(sitemap).__qualname__ for sitemap in sitemaps]
+        for name, sitemap in zip(names, sitemaps, strict=True):
+            if not is_compiled(sitemap):
+                raise ImproperlyConfigured(
+                    f"{name} is read through get_urls(), so its rows are not known. Inherit from the "
+                    "Sitemap of django_sitemaps09, and override only its hooks."
+                )
+        if len({_source(sitemap, base).key_identity for sitemap in sitemaps}) > 1:
+            raise ImproperlyConfigured(
+                f"{' and '.join(names)} list rows by different keys, so they cannot be compared row by "
+                "row. Give both the same model and `key`."
+            )
+        return compare_rows(sitemaps[0], sitemaps[1], base, rows)
+
+
+def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Comparison:
+    """Compare the entries of two sitemaps for each row. Both list rows by the same key."""
+    sources = _source(old, base), _source(new, base)
+    count = 0
+    differences: list[str] = []
+    page = Page(1, None, None)
+    for page in _bounds(sources[0], rows):
+        for _ in range(_ATTEMPTS):
+            texts, others = (_texts(source, page, base) for source in sources)
+            if texts == others:
+                break
+        count += len(texts)
+        differences += [
+            f"row {key!r} is {_shown(texts, key)}, but would be {_shown(others, key)}"
+            for key in dict.fromkeys([*texts, *others])
+            if texts.get(key) != others.get(key)
+        ]
+        if len(differences) >= _SHOWN:
+            break
+    return Comparison(count, page.until is None, tuple(differences[:_SHOWN]))
+
+
+def _source(sitemap: Any, base: Base) -> Source:
+    # The name of a section is only in messages.
+    return compile_source("comparison", sitemap, base, conf.limits)
+
+
+def _bounds(source: Any, rows: int | None) -> Iterator[Page]:
+    """Yield the ranges of the first `rows` rows, or of all rows."""
+    after, remaining = None, _ROWS if rows is None else rows
+    while remaining > 0:
+        size = min(remaining, _ROWS)
+        until = source.key_after(after, size)
+        yield Page(1, after, until)
+        if until is None:
+            return
+        after, remaining = until, remaining - (0 if rows is None else size)
+
+
+def _texts(source: Any, page: Page, base: Base) -> dict[Hashable, list[str]]:
+    """Return the texts of the rows by key, as in an export. A queryset can list a row several times."""
+    texts: dict[Hashable, list[str]] = {}
+    with closing(source.batches(page)) as batches:
+        for batch in batches:
+            elements = protocol.elements(protocol.FORMATS[source.declared.format], batch, str(base))
+            for key, text in zip(batch.keys, elements, strict=True):
+                texts.setdefault(key, []).append(text.strip())
+    return texts
+
+
+def _shown(texts: dict[Hashable, list[str]], key: Hashable) -> str:
+    return excerpt(" and ".join(texts[key]), MAX_MESSAGE) if key in texts else "skipped"

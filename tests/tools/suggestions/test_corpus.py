@@ -32,7 +32,7 @@ from django.urls import NoReverseMatch, reverse, reverse as url_of, reverse_lazy
 from django.utils.text import slugify
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.tools.suggestions import declarations, row_comparison
+from django_sitemaps09.tools.suggestions import methods, section_suggestions
 from tests.support import sources
 from tests.tools.suggestions.blog.models import Entry, Label
 from tests.tools.suggestions.blog.rows import create_rows, suggestion
@@ -671,8 +671,8 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(using, part, section_
     assert len(suggestions) >= 100 / PARTS
     for case, code in suggestions.items():
         old = section_of(case, using)
-        new = type("Declared", (old,), {case.hook: declarations.declaration(code)})
-        comparison = row_comparison.compare_rows(old(), new(), sources.BASE)
+        new = type("Declared", (old,), {case.hook: methods.declaration(code)})
+        comparison = section_suggestions.compare_rows(old(), new(), sources.BASE)
         assert comparison.differences == (), (str(case), code)
         assert comparison.rows > 3 or case.body in UNLISTED, case
 

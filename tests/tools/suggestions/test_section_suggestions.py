@@ -17,7 +17,7 @@ from django.test.utils import register_lookup
 from django.urls import include, path, reverse
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, StaticViewSitemap
-from django_sitemaps09.tools.suggestions import compare, row_comparison, section_suggestions, suggest
+from django_sitemaps09.tools.suggestions import compare, section_suggestions, suggest
 from tests.models import Child
 from tests.support.factories import ArticleFactory
 from tests.support.sections import declare
@@ -115,7 +115,7 @@ def test_a_generic_sitemap_has_its_date_field_and_a_section_without_rows_a_sugge
     found = suggestion(GenericSitemap(rows | {"date_field": "number"}))
     assert found.notes[0] == "lastmod stays a method: its value is integer."
     found = suggestion(sitemap(queryset=Entry.objects.filter(number__gt=1_000)))
-    assert (found.hooks, found.comparison) == (("location",), row_comparison.Comparison())
+    assert (found.hooks, found.comparison) == (("location",), section_suggestions.Comparison())
 
 
 class Moved(DeferredAttribute):
@@ -243,13 +243,13 @@ def test_a_declaration_that_differs_on_a_row_is_not_printed(monkeypatch):
 
 
 def test_a_comparison_covers_all_rows_or_the_first(monkeypatch):
-    monkeypatch.setattr(row_comparison, "_ROWS", 7)
+    monkeypatch.setattr(section_suggestions, "_ROWS", 7)
     for rows, *expected in (None, 20), (20, 20), (16, 16, False), (3, 3, False):
-        assert suggestion(sitemap(), rows=rows).comparison == row_comparison.Comparison(*expected)
+        assert suggestion(sitemap(), rows=rows).comparison == section_suggestions.Comparison(*expected)
 
 
 def test_a_row_that_changes_during_the_comparison_is_read_again(monkeypatch):
-    texts, calls = row_comparison._texts, []
+    texts, calls = section_suggestions._texts, []
 
     def changing(*args):
         calls.append(args)
@@ -257,8 +257,8 @@ def test_a_row_that_changes_during_the_comparison_is_read_again(monkeypatch):
             Entry.objects.update(slug="new")
         return texts(*args)
 
-    monkeypatch.setattr(row_comparison, "_texts", changing)
-    assert suggestion(sitemap()).comparison == row_comparison.Comparison(20)
+    monkeypatch.setattr(section_suggestions, "_texts", changing)
+    assert suggestion(sitemap()).comparison == section_suggestions.Comparison(20)
     assert len(calls) == 4
 
 
@@ -271,4 +271,4 @@ def test_two_classes_are_compared_if_they_list_rows_of_one_model():
     [difference] = compare(sitemap(), fewer).differences
     assert "/entries/S-3/" in difference
     assert difference.endswith("but would be skipped")
-    assert compare(sitemap(), sitemap(location=SLUG)) == row_comparison.Comparison(20)
+    assert compare(sitemap(), sitemap(location=SLUG)) == section_suggestions.Comparison(20)
