@@ -27,14 +27,15 @@ _SETS_URLCONF = re.compile(r"(?<!\bself)\.urlconf\s*=[^=]")
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
-def find_name(root: URLResolver, name: str) -> tuple[URLResolver, str, str]:
-    """Return the resolver of a name's namespaces, the prefix of their URLs, and the name without them.
-
-    Raise `UnknownNamespaceError`.
-    """
-    *namespaces, view = name.split(":")
-    resolver, prefix, _ = internals.find_namespace(root, namespaces)
-    return resolver, prefix, view
+def root_resolver() -> URLResolver | None:
+    """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
+    try:
+        resolver: URLResolver = get_resolver()
+        # Load the URLconf now. Django's own checks report errors in it.
+        internals.reverse_names(resolver)
+    except Exception:  # noqa: BLE001 the modules of a project can raise anything
+        return None
+    return resolver
 
 
 def route_problem(route: Route) -> str | None:
@@ -46,25 +47,38 @@ def route_problem(route: Route) -> str | None:
         # reverse() also accepts a view.
         is_known = bool(internals.reverse_candidates(root, route.pattern))
         return None if is_known else "its first argument is not the name of a URL pattern"
+    *namespaces, view = route.pattern.split(":")
     try:
-        resolver, prefix, view = find_name(root, route.pattern)
+        resolver, prefix, _ = internals.find_namespace(root, namespaces)
     except internals.UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
         # The prefix of an include() can contain arguments, too.
         return None
-    patterns = internals.reverse_candidates(resolver, view)
-    if not patterns:
+    accepted = {", ".join(names) or "no arguments" for names in signatures(route.pattern)}
+    if not accepted:
         close_matches = get_close_matches(view, internals.reverse_names(resolver), n=1)
         suggestion = f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
         return f"there is no URL pattern named {view!r}{suggestion}"
-    parameters = [names for possibilities, *_ in patterns for _, names in possibilities]
-    signatures = {", ".join(names) or "no arguments" for names in parameters}
     arguments = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
     return (
         f"no URL pattern named {view!r} accepts the given arguments ({arguments}); accepted: "
-        f"{'; or '.join(sorted(signatures))}"
+        f"{'; or '.join(sorted(accepted))}"
     )
+
+
+def signatures(name: str) -> list[list[str]]:
+    """Return the names of the arguments with which `reverse()` can find a URL pattern."""
+    *namespaces, view = name.split(":")
+    root = root_resolver()
+    if root is None:
+        return []
+    try:
+        resolver = internals.find_namespace(root, namespaces).resolver
+    except internals.UnknownNamespaceError:
+        return []
+    patterns = internals.reverse_candidates(resolver, view)
+    return [names for possibilities, *_ in patterns for _, names in possibilities]
 
 
 def other_urlconf() -> tuple[str, str] | None:
@@ -73,17 +87,15 @@ def other_urlconf() -> tuple[str, str] | None:
     for path in () if is_silenced else settings.MIDDLEWARE:
         with suppress(Exception):  # The modules of a project can raise anything.
             middleware = inspect.unwrap(import_string(path))
-            parts = [
-                each
-                for each in getattr(middleware, "__mro__", [middleware])
-                if each.__module__.partition(".")[0] not in ("django", "builtins")
-            ]
-            if any(_SETS_URLCONF.search(inspect.getsource(each)) for each in parts):
-                return (
-                    f"The middleware {path} sets request.urlconf, but exports use ROOT_URLCONF.",
-                    "If a section has URLs of another URLconf, return them from a method `location` by "
-                    "reverse(..., urlconf=...), which for_host() can choose. Then silence sitemaps09.W079.",
-                )
+            for part in getattr(middleware, "__mro__", [middleware]):
+                is_djangos = part.__module__.partition(".")[0] in ("django", "builtins")
+                if not is_djangos and _SETS_URLCONF.search(inspect.getsource(part)):
+                    return (
+                        f"The middleware {path} sets request.urlconf, but exports use ROOT_URLCONF.",
+                        "If a section has URLs of another URLconf, return them from a method `location` by "
+                        "reverse(..., urlconf=...), which for_host() can choose. Then silence "
+                        "sitemaps09.W079.",
+                    )
     return None
 
 
@@ -95,17 +107,6 @@ class PassedSitemaps(NamedTuple):
 
     sitemaps: object
     names_urls: bool
-
-
-def root_resolver() -> URLResolver | None:
-    """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
-    try:
-        resolver: URLResolver = get_resolver()
-        # Load the URLconf now. Django's own checks report errors in it.
-        internals.reverse_names(resolver)
-    except Exception:  # noqa: BLE001 the modules of a project can raise anything
-        return None
-    return resolver
 
 
 def passed_sitemaps() -> list[PassedSitemaps]:

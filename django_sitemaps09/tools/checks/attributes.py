@@ -18,35 +18,16 @@ from django.core.checks import CheckMessage
 from django.db.models import Field
 from django.utils.functional import Promise
 
-from django_sitemaps09 import protocol
-from django_sitemaps09.declare import (
-    CONTRIB_INTERNALS,
-    ModelSitemap,
-    NewsSitemap,
-    Sitemap,
-    StaticViewSitemap,
-    is_contribs,
-)
+from django_sitemaps09 import declare, protocol
 from django_sitemaps09.declare.calls import CONVERTERS
 from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTemplate, is_expression
 from django_sitemaps09.declare.extensions import repeated_name
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
-from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
-from django_sitemaps09.protocol import Extension, has_text
+from django_sitemaps09.tools import urlconf
+from django_sitemaps09.tools.checks import subjects
 from django_sitemaps09.tools.checks.querysets import did_you_mean, names_in_rows
-from django_sitemaps09.tools.checks.subjects import (
-    COLLECTIONS,
-    Subject,
-    error_text,
-    is_code,
-    is_off,
-    is_repeated,
-    message,
-    safe_repr,
-    typed,
-)
-from django_sitemaps09.tools.urlconf import find_name, root_resolver, route_problem
+from django_sitemaps09.tools.checks.subjects import Subject, error_text, is_code, is_off, message, typed
 
 _NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
@@ -68,33 +49,31 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
         value = subject.data(name)
         if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
             words = protocol.CHANGEFREQS if name == "changefreq" else ()
-            hint = did_you_mean(value, words, names_in_rows(subject)) or (
-                "Change or remove it, or declare a query expression or a method that takes the item."
-            )
+            hint = "Change or remove it, or declare a query expression or a method that takes the item."
+            hint = did_you_mean(value, words, names_in_rows(subject)) or hint
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
     scheme = subject.data("protocol")
     # Not the rule of `read()`, for which any false value is missing, and which asks a queryset for rows.
     if scheme not in (None, "http", "https"):
         text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
-    limit = subject.raw("limit")
-    if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
-        # Only the project's code can compute the limit.
-        return
-    if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
-        # __init__() may set another limit, and an overridden paginator might ignore `limit`.
+    yield from _check_limit(subject)
+
+
+def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
+    limit, most = subject.raw("limit"), f"{protocol.MAX_URLS:,}"
+    # The project's code can compute the limit, __init__() can set it, and a paginator can ignore it.
+    is_computed = is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS))
+    can_be_ignored = subject.has_own_init or not declare.is_contribs(subject.declaration, "paginator")
+    if is_computed or (limit is None and can_be_ignored):
         return
     if problem := _problem(subject, "limit"):
-        yield subject.graded(
-            "E013", "W013", problem, f"Set a whole number from 1 to {protocol.MAX_URLS:,}."
-        )
+        yield subject.graded("E013", "W013", problem, f"Set a whole number from 1 to {most}.")
     elif (size := page_size(limit)) > protocol.MAX_URLS:
-        yield message(
-            "W015",
-            f"{subject}.limit is {size:,}, but a sitemap can contain at most {protocol.MAX_URLS:,} URLs.",
-            f"Set {protocol.MAX_URLS:,} or less. Native views and exports never use a higher value, but "
-            "contrib's views serve pages that search engines reject.",
-        )
+        text = f"{subject}.limit is {size:,}, but a sitemap can contain at most {most} URLs."
+        hint = f"Set {most} or less. Native views and exports never use a higher value, but contrib's "
+        hint += "views serve pages that search engines reject."
+        yield message("W015", text, hint)
 
 
 def _problem(subject: Subject, name: str) -> str | None:
@@ -137,8 +116,8 @@ def _extensions_problem(extensions: object) -> str | None:
         return f"must be a list, not {typed(extensions)}"
     for extension in extensions:
         # Not isinstance(), which would evaluate a lazy object.
-        if not issubclass(type(extension), Extension):
-            return f"contains {safe_repr(extension)}, which is not an Extension"
+        if not issubclass(type(extension), protocol.Extension):
+            return f"contains {subjects.safe_repr(extension)}, which is not an Extension"
     name = repeated_name(extensions)
     return name and f"uses the {name} twice"
 
@@ -151,12 +130,12 @@ def check_names(subject: Subject) -> Iterator[CheckMessage]:
     missed_names = [name for name in names if not name.startswith("_") and subject.inherits(base, name)]
     own_classes = classes[: classes.index(base)]
     own_names = {name for cls in own_classes for name in vars(cls) if not name.startswith("_")}
+    modules = [sys.modules.get(cls.__module__) for cls in own_classes]
     for name in sorted(own_names - names):
         match = "".join(get_close_matches(name, missed_names, n=1, cutoff=0.85))
         # A singular can have a meaning of its own, and a name that occurs twice is used.
         is_plural = name.removesuffix("s") == match.removesuffix("s")
-        modules = (sys.modules.get(cls.__module__) for cls in own_classes)
-        if match and not is_plural and not any(is_repeated(name, module) for module in modules):
+        if match and not is_plural and not any(subjects.is_repeated(name, module) for module in modules):
             text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
             yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
 
@@ -174,15 +153,15 @@ def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
         if value is not None and not isinstance(value, bool):
             text = f"{subject}.{switch} must be True, False or a method, not {typed(value)}."
             yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
-    if not _takes_item(_bind_hook(subject, "for_host")):
+    if not _takes_one(subject, "for_host"):
         text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
         yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
-    if not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
-        # An opaque sitemap may call its hooks with other arguments.
-        return
-    news_hooks = ("title",) if issubclass(subject.cls, NewsSitemap) else ()
-    for hook in (*_TAKING_THE_ITEM, *news_hooks):
-        if not _takes_item(_bind_hook(subject, hook)):
+    # An opaque sitemap may call its hooks with other arguments.
+    hooks = _TAKING_THE_ITEM if subject.inherits(declare.Sitemap, *declare.CONTRIB_INTERNALS) else ()
+    if hooks and issubclass(subject.cls, declare.NewsSitemap):
+        hooks = (*hooks, "title")
+    for hook in hooks:
+        if not _takes_one(subject, hook):
             is_extension = hook in (*EXTENDING, *_SWITCHES)
             code = "W056" if is_extension and not subject.is_strict else "E056"
             text = f"{subject}.{hook} cannot be called with the item as its only argument."
@@ -199,15 +178,16 @@ def _bind_hook(subject: Subject, name: str) -> Any:
         return MethodType(value.__func__, subject.cls)
     if kind is FunctionType:
         # Functions that are attributes of an instance are not bound.
-        is_instance = subject.cls is not subject.declaration
-        is_unbound = is_instance and name in getattr(subject.declaration, "__dict__", {})
+        is_unbound = not subject.is_class and name in getattr(subject.declaration, "__dict__", {})
         return value if is_unbound else MethodType(value, subject.cls)
     # Python 3.14 binds a partial. Earlier versions do not.
     is_bound = kind is partial or hasattr(kind, "__get__")
     return value if callable(value) and not is_bound else None
 
 
-def _takes_item(hook: Any) -> bool:
+def _takes_one(subject: Subject, name: str) -> bool:
+    """Return whether a hook can be called with one argument, as far as its signature says."""
+    hook = _bind_hook(subject, name)
     if hook is None:
         return True
     try:
@@ -231,22 +211,20 @@ def check_languages(subject: Subject) -> Iterator[CheckMessage]:
         # The project's code determines whether the other attributes have an effect.
         return
     if is_off(i18n):
-        idle = [name for name in ("alternates", "x_default") if subject.data(name) is True]
-        if languages is not None:
-            idle.insert(0, "languages")
+        idle = ["languages"] if languages is not None else []
+        idle += [name for name in ("alternates", "x_default") if subject.data(name) is True]
         if idle:
-            yield message(
-                "W044",
-                f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}.",
-                "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes "
-                "the item.",
-            )
+            text = f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}."
+            hint = "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that "
+            hint += "takes the item."
+            yield message("W044", text, hint)
         return
     location, name = subject.data("location"), "languages"
     if languages is None and isinstance(location, Mapping):
         languages, name = list(location), "location"
-    for language in languages if isinstance(languages, COLLECTIONS) else ():
-        yield from _check_language(subject, name, language)
+    if isinstance(languages, subjects.COLLECTIONS):
+        for language in languages:
+            yield from _check_language(subject, name, language)
     yield from _check_x_default(subject, languages)
 
 
@@ -258,23 +236,19 @@ def _check_language(subject: Subject, name: str, code: object) -> Iterator[Check
     if is_off(subject.raw("alternates")):
         # Language codes appear in the output only as the `hreflang` of links.
         return
-    invalid: str | None = f"{safe_repr(code)} is not a string"
+    invalid: str | None = f"{subjects.safe_repr(code)} is not a string"
     if isinstance(code, str):
         invalid = error_text(ValueError, protocol.hreflang, code)
     if invalid:
-        yield message(
-            "W041",
-            f"{subject}.{name} contains a code that is not valid in hreflang: {invalid}.",
-            "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
-            "'de-at' or 'zh-hant'.",
-        )
+        text = f"{subject}.{name} contains a code that is not valid in hreflang: {invalid}."
+        hint = "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
+        hint += "'de-at' or 'zh-hant'."
+        yield message("W041", text, hint)
     elif problem := protocol.hreflang_warning(protocol.hreflang(code)):
-        yield message(
-            "W042",
-            f"{subject}.{name} contains {safe_repr(code)}: {problem}.",
-            "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
-            "country, such as 'es-mx' or 'en-gb'.",
-        )
+        text = f"{subject}.{name} contains {subjects.safe_repr(code)}: {problem}."
+        hint = "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
+        hint += "country, such as 'es-mx' or 'en-gb'."
+        yield message("W042", text, hint)
 
 
 def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessage]:
@@ -287,16 +261,13 @@ def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessa
         return
     is_default = languages is None and subject.raw("languages") is None
     codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
-    hooks = ("get_languages_for_item", "_languages")
-    is_original = all(is_contribs(subject.declaration, name) for name in hooks)
-    if is_original and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
-        yield message(
-            "W046",
-            f"{subject}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
-            "not one of the sitemap's languages.",
-            "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
-            "the item.",
-        )
+    hooks, code = ("get_languages_for_item", "_languages"), settings.LANGUAGE_CODE
+    is_original = all(declare.is_contribs(subject.declaration, name) for name in hooks)
+    if is_original and isinstance(codes, subjects.COLLECTIONS) and code not in codes:
+        text = f"LANGUAGE_CODE ({code!r}) is not one of the sitemap's languages."
+        hint = "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
+        hint += "the item."
+        yield message("W046", f"{subject}.x_default adds no link: {text}", hint)
 
 
 def check_locations(subject: Subject) -> Iterator[CheckMessage]:
@@ -304,12 +275,12 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
     location, i18n, languages = subject.data("location"), subject.raw("i18n"), subject.data("languages")
     # Otherwise, the project's code determines whether there are languages.
     if not (subject.has_own_init or is_code(i18n)):
-        codes = languages if isinstance(languages, COLLECTIONS) else ()
+        codes = languages if isinstance(languages, subjects.COLLECTIONS) else ()
         if problem := location_problem(location, None if is_off(i18n) else codes):
             hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
             yield message("E024", f"{subject}.location {problem}.", hint)
     # Other objects can have the text of a path, such as those of `pathlib`.
-    is_path = has_text(location) and not isinstance(location, (Number, date))
+    is_path = protocol.has_text(location) and not isinstance(location, (Number, date))
     is_known = location is None or isinstance(location, (Mapping, LocationTemplate))
     if not (is_path or is_known or is_expression(location)):
         text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
@@ -321,26 +292,20 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
 
 def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
     is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
-    if issubclass(subject.cls, ModelSitemap) and is_constant:
-        text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
+    if issubclass(subject.cls, declare.ModelSitemap) and is_constant:
+        text = f"{subject}.location is {subjects.safe_repr(value)}, which is the same URL for every row."
         hint = "Pass an argument as a query expression, such as slug=F('slug')."
         yield message("E020", text, _route_hint(subject, value) or hint)
-    if isinstance(value, Route) and (problem := route_problem(value)):
-        text = f"{subject}.location is {safe_repr(value)}, but {problem}."
+    if isinstance(value, Route) and (problem := urlconf.route_problem(value)):
+        text = f"{subject}.location is {subjects.safe_repr(value)}, but {problem}."
         hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
         yield message("E021", text, hint)
 
 
 def _route_hint(subject: Subject, value: Any) -> str | None:
     """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
-    root, name = root_resolver(), value.pattern if isinstance(value, Route) else value
-    if root is None or not isinstance(name, str):
-        return None
-    try:
-        resolver, _, view = find_name(root, name)
-    except UnknownNamespaceError:
-        return None
-    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
+    name = value.pattern if isinstance(value, Route) else value
+    signatures = urlconf.signatures(name) if isinstance(name, str) else []
     # Django calls arguments without a name `_0`, `_1`.
     signature = next((names for names in signatures if names and not names[0].startswith("_")), None)
     if signature is None:
@@ -351,19 +316,20 @@ def _route_hint(subject: Subject, value: Any) -> str | None:
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
-    if not subject.inherits(StaticViewSitemap, "items"):
+    base, names = declare.StaticViewSitemap, subject.raw("viewnames")
+    if not subject.inherits(base, "items"):
         return
-    names = subject.raw("viewnames")
     if issubclass(type(names), (str, bytes)) or not (is_code(names) or hasattr(names, "__iter__")):
         text = f"{subject}.viewnames must be a list, not {typed(names)}."
         yield message("E022", text, "Set a list of the names of URL patterns, such as ['about'].")
-    elif subject.inherits(StaticViewSitemap, "location", "default_location") and isinstance(
-        names, COLLECTIONS
-    ):
-        # Views are not looked up.
-        for name in (name for name in names if not is_code(name)):
-            is_name = isinstance(name, (str, Promise))
-            problem = route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
-            if problem:
-                text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
-                yield message("E023", text, "Use only names of URL patterns that take no arguments.")
+        return
+    is_listed = isinstance(names, subjects.COLLECTIONS)
+    if not (is_listed and subject.inherits(base, "location", "default_location")):
+        return
+    # Views are not looked up.
+    for name in (name for name in names if not is_code(name)):
+        is_name = isinstance(name, (str, Promise))
+        problem = urlconf.route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
+        if problem:
+            text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
+            yield message("E023", text, "Use only names of URL patterns that take no arguments.")

@@ -41,19 +41,22 @@ class Subject:
         return _class_of(self.declaration)
 
     @property
+    def is_class(self) -> bool:
+        return self.cls is self.declaration
+
+    @property
     def is_strict(self) -> bool:
         """Whether the class declares an expression or a `Route`. Django's `Sitemap` supports neither."""
-        hooks = [(name, self.data(name)) for name in FIELDS]
-        return any(
-            isinstance(hook, LocationTemplate) or hook_expressions(name, hook) for name, hook in hooks
-        )
+        hooks = {name: self.data(name) for name in FIELDS}
+        has_template = any(isinstance(hook, LocationTemplate) for hook in hooks.values())
+        return has_template or any(hook_expressions(name, hook) for name, hook in hooks.items())
 
     @property
     def has_own_init(self) -> bool:
         """Whether a method could set any attribute: `for_host()`, or the `__init__()` of a class."""
         if inspect.getattr_static(self.cls, "for_host", None) is not None:
             return True
-        return self.cls is self.declaration and self.cls.__init__ is not object.__init__  # type: ignore[misc]
+        return self.is_class and self.cls.__init__ is not object.__init__  # type: ignore[misc]
 
     def raw(self, name: str) -> Any:
         """Return an attribute as declared, without calling a descriptor; `None` if it is missing."""
