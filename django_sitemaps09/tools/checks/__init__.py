@@ -9,13 +9,17 @@ expressions, or the section cannot be served at all.
 
 from __future__ import annotations
 
+from django_sitemaps09.tools.checks.configuration import (
+    check_deployment,
+    check_settings,
+    check_site,
+    check_urls,
+)
 from django_sitemaps09.tools.checks.registered_sections import (
     check_declarations,
     check_keys,
     check_sections,
 )
-from django_sitemaps09.tools.checks.settings import check_deployment, check_settings, check_site
-from django_sitemaps09.tools.checks.url_patterns import check_urls
 
 __all__ = [
     "check_declarations",

@@ -32,7 +32,6 @@ from django_sitemaps09.declare.models import field_problem
 from django_sitemaps09.orm.facts import LACKS_GROUP, facts
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE
-from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.rows.keys import KeyColumns
@@ -81,16 +80,17 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         yield from _check_expressions(subject, rows)
     # With an `__init__()` of its own, the project's code can replace the attributes.
     elif uses_queryset and not subject.has_own_init:
-        queryset = subject.raw("queryset")
-        if queryset is None and subject.raw("model") is None:
+        queryset, name = subject.raw("queryset"), subject.raw("model")
+        # A property may return a model.
+        may_be_model = _is_concrete(name) if issubclass(type(name), type) else is_code(name)
+        if queryset is None and name is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
-        elif queryset is None and _has_no_rows(name := subject.raw("model")):
+        elif queryset is None and not may_be_model:
             hint = "Import the model and write it without quotes"
             hint += f": model = {name}." if isinstance(name, str) else ", such as model = Article."
             hint += " An abstract model has no rows." if isinstance(name, type) else ""
-            text = f"{subject}.model must be a model, not {typed(name)}."
-            yield message("E068", text, hint)
+            yield message("E068", f"{subject}.model must be a model, not {typed(name)}.", hint)
         else:
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
             yield from _check_queryset(subject, hint)
@@ -126,8 +126,9 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
     if name is None or not (isinstance(rows, QuerySet) and subject.inherits(GenericSitemap, "lastmod")):
         return
     hint = "Pass the name of a date field or an annotation of the queryset, or remove `date_field`."
+    annotations, meta = rows.query.annotations, rows.model._meta
     is_known = isinstance(name, str) and (
-        name in {*rows.query.annotations, *assigned_names(rows)}
+        name in {*annotations, *assigned_names(rows)}
         or inspect.getattr_static(rows.model, name, None) is not None
     )
     # Code of the model can set any attribute.
@@ -137,22 +138,12 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
         return
     # A property of the model can be a date, too, and only the database may know the type of an annotation.
     with suppress(FieldError, FieldDoesNotExist):
-        field = (
-            rows.query.annotations[name].output_field
-            if name in rows.query.annotations
-            else (rows.model._meta.get_field(rows.model._meta.pk.name if name == "pk" else name))
-        )
+        own_name = meta.pk.name if name == "pk" else name
+        field = annotations[name].output_field if name in annotations else meta.get_field(own_name)
         is_djangos = type(field).__module__.startswith("django.") and type(field) is not models.Field
         if is_djangos and not isinstance(field, DateField):
-            kind = f"{type(field).__name__} of {rows.model._meta.label}"
+            kind = f"{type(field).__name__} of {meta.label}"
             yield message("W099", f"{subject}: `date_field` is {name!r}, which is a {kind}.", hint)
-
-
-def _has_no_rows(value: object) -> bool:
-    """Return whether a raw attribute is certainly no model with rows. A property may return a model."""
-    if issubclass(type(value), type):
-        return not _is_concrete(value)
-    return not is_code(value)
 
 
 def _is_concrete(model: object) -> bool:
@@ -202,27 +193,22 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
     own = facts(rows)
     if problem := own.problem:
         yield message("E064" if problem is LACKS_GROUP else "E065", f"{subject}: {problem[0]}", problem[1])
-    is_by_position = issubclass(subject.cls, NewsSitemap) or not own.can_reorder
-    if is_by_position and own.has_random_order:
-        yield message(
-            "W039",
-            f"{subject} is read by position, but its queryset has a random order: each query returns other "
-            "rows, so pages repeat or miss rows, and each export writes them again.",
-            "Order by a column, such as order_by('-pk'). For a random choice, store it in a column.",
-        )
+    is_news = issubclass(subject.cls, NewsSitemap)
+    if (is_news or not own.can_reorder) and own.has_random_order:
+        text = f"{subject} is read by position, but its queryset has a random order: each query returns "
+        text += "other rows, so pages repeat or miss rows, and each export writes them again."
+        hint = "Order by a column, such as order_by('-pk'). For a random choice, store it in a column."
+        yield message("W039", text, hint)
     if own.can_reorder:
         return
-    is_filtered = issubclass(subject.cls, NewsSitemap) or subject.data("site_field") is not None
-    if is_filtered and not own.can_filter:
+    if (is_news or subject.data("site_field") is not None) and not own.can_filter:
         text = f"{subject} filters its rows, which its queryset does not support."
         hint = "News and `site_field` need a queryset that is not a slice, a union or raw()."
         yield message("E061", text, hint)
-    yield message(
-        "W031",
-        f"{subject} is paginated by position, because its queryset does not support key ranges.",
-        "Use a plain queryset if there can be many rows. Slices, unions, values(), raw() and "
-        "distinct(fields) are slow, and each added or deleted row shifts all rows after it.",
-    )
+    text = f"{subject} is paginated by position, because its queryset does not support key ranges."
+    hint = "Use a plain queryset if there can be many rows. Slices, unions, values(), raw() and "
+    hint += "distinct(fields) are slow, and each added or deleted row shifts all rows after it."
+    yield message("W031", text, hint)
 
 
 def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
@@ -264,7 +250,10 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
         return
     messages: list[CheckMessage] = []
     # Problems of declarations are reported without a database. There may be no table, or no database, yet.
-    with suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError), atomic(rows.db):
+    with (
+        suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError),
+        atomic(rows.db),
+    ):
         key = KeyColumns.from_field(rows.model, name, rows.db)
         for _, error in key.unreadable(rows):
             messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
@@ -292,7 +281,7 @@ def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
     except UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
-            f"{reason_of(error)}."
+            f"{protocol.reason_of(error)}."
         ) from error
     if not all(map(key.in_order, ends)):
         raise ImproperlyConfigured(
@@ -383,28 +372,21 @@ def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMe
 
 def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
     name = subject.data("site_field")
+    if name is None:
+        return
     hint = "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it."
-    problem = _site_field_problem(name, model)
+    relations = (models.ForeignKey, models.ManyToManyField)
+    problem = field_problem(name, model, relations, "a relation to another model")
+    if model is not None and problem is None:
+        meta: Any = getattr(model._meta.get_field(name).related_model, "_meta", None)
+        # Compare labels, because `Site` cannot be imported if its app is not installed.
+        if meta and (meta.concrete_model or meta.model)._meta.label_lower != "sites.site":
+            problem = f"{model._meta.label}.{name} points to {meta.label}"
     if isinstance(name, str) and not apps.is_installed("django.contrib.sites"):
         problem = "django.contrib.sites is not installed"
         hint = "Add 'django.contrib.sites' to INSTALLED_APPS, or remove site_field."
     elif problem is None and not subject.inherits(ModelSitemap, "items"):
         problem = "the sitemap overrides items(), which could list rows of other sites"
         hint = "Override get_queryset() instead of items()."
-    if name is not None and problem is not None:
+    if problem is not None:
         yield message("E055", f"{subject}.site_field is {typed(name)}, but {problem}.", hint)
-
-
-def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:
-    relations = (models.ForeignKey, models.ManyToManyField)
-    problem = field_problem(name, model, relations, "a relation to another model")
-    if problem is not None or model is None:
-        return problem
-    related = model._meta.get_field(name).related_model
-    if not isinstance(related, type):
-        return None
-    # Compare labels, because `Site` cannot be imported if its app is not installed.
-    concrete = related._meta.concrete_model or related
-    if concrete._meta.label_lower != "sites.site":
-        return f"{model._meta.label}.{name} points to {related._meta.label}"
-    return None

@@ -7,7 +7,6 @@ import sys
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
 from types import ModuleType
 from typing import Any, cast
 
@@ -20,16 +19,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, sections
 from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.tools import urlconf
-from django_sitemaps09.tools.checks import attributes, querysets
-from django_sitemaps09.tools.checks.settings import export_settings
-from django_sitemaps09.tools.checks.subjects import (
-    Subject,
-    error_text,
-    is_code,
-    is_repeated,
-    message,
-    safe_repr,
-)
+from django_sitemaps09.tools.checks import attributes, querysets, subjects
+from django_sitemaps09.tools.checks.configuration import export_settings
+from django_sitemaps09.tools.checks.subjects import Subject, error_text, is_code, message
 from django_sitemaps09.tools.urlconf import PassedSitemaps
 
 _READERS = ("__iter__", "keys", "values", "items")
@@ -53,13 +45,10 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
             messages.append(message("E093", problem, hint))
     served = [PassedSitemaps(default_sections, names_urls=True), *passed_sitemaps]
-    problems = [
-        error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(each.sitemaps))
-        for each in served
-        if each.names_urls
-    ]
+    in_urls = [_read_mapping(sitemaps) for sitemaps, names_urls in served if names_urls]
+    problems = [error_text(ImproperlyConfigured, sections.native_mapping, each) for each in in_urls]
     # Other views accept all strings, but a name from a URL never equals a number.
-    names = [name for each in served if not each.names_urls for name in _read_mapping(each.sitemaps)]
+    names = [name for sitemaps, names_urls in served if not names_urls for name in _read_mapping(sitemaps)]
     problems += [sections.invalid_name(name) for name in names if not isinstance(name, str)]
     for problem in dict.fromkeys(filter(None, problems)):
         hint = "Rename the section. Only the compatibility views and those of contrib accept any string."
@@ -79,8 +68,8 @@ def check_keys(
     with suppress(Exception):  # `check_sections()` reports this error.
         default_sections = _default_sections(passed_sitemaps)
     declarations = _sections_in([default_sections, *(each.sitemaps for each in passed_sitemaps)])
-    found = (querysets.check_stored_keys(each, databases or ()) for each in _subjects(declarations))
-    return [*chain.from_iterable(found)]
+    found = [querysets.check_stored_keys(each, databases or ()) for each in _subjects(declarations)]
+    return [message for messages in found for message in messages]
 
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
@@ -116,23 +105,20 @@ def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
             is_own_class = issubclass(type(value), type) and value.__module__ == module.__name__
             is_unused = is_own_class and issubclass(value, Sitemap) and id(value) not in used
             if is_unused and not value.__subclasses__() and not _is_mentioned(value, module):
-                yield message(
-                    "W016",
-                    f"{Subject(value)} is not registered, so no sitemap lists its URLs.",
-                    'Write @register("...") above it, with a name for the section. If other code uses the '
-                    "class, add 'sitemaps09.W016' to SILENCED_SYSTEM_CHECKS.",
-                )
+                text = f"{Subject(value)} is not registered, so no sitemap lists its URLs."
+                hint = 'Write @register("...") above it, with a name for the section. If other code uses '
+                hint += "the class, add 'sitemaps09.W016' to SILENCED_SYSTEM_CHECKS."
+                yield message("W016", text, hint)
 
 
 def _is_mentioned(cls: type, module: ModuleType) -> bool:
     """Return whether another module imports a class or its module, or its module has its name twice."""
     own_names = (module.__name__, module.__name__.rpartition(".")[0])
     # Only plain modules, because others can run code when they are read.
-    others = [
-        each for name, each in [*sys.modules.items()] if type(each) is ModuleType and name not in own_names
-    ]
-    found = {id(value) for each in others for value in [*vars(each).values()]}
-    return is_repeated(cls.__name__, module) or not found.isdisjoint({id(cls), id(module)})
+    others = [each for name, each in [*sys.modules.items()] if name not in own_names]
+    plain = [each for each in others if type(each) is ModuleType]
+    found = {id(value) for each in plain for value in [*vars(each).values()]}
+    return subjects.is_repeated(cls.__name__, module) or not found.isdisjoint({id(cls), id(module)})
 
 
 def _read_mapping(sitemaps: object) -> dict[Any, Any]:
@@ -160,12 +146,10 @@ def is_factory(declaration: object) -> bool:
 
 def _may_bind(subject: Subject) -> bool:
     """Return whether a section is a sitemap, or a class or an instance that may return or stand for one."""
-    is_class = subject.cls is subject.declaration
-    return (
-        any(subject.raw(name) is not None for name in ("get_urls", "for_host"))
-        or inspect.getattr_static(subject.cls, "__getattr__", None) is not None
-        or (is_class and inspect.getattr_static(subject.cls, "__new__") is not vars(object)["__new__"])
-    )
+    new = inspect.getattr_static(subject.cls, "__new__") if subject.is_class else vars(object)["__new__"]
+    has_getattr = inspect.getattr_static(subject.cls, "__getattr__", None) is not None
+    is_sitemap = any(subject.raw(name) is not None for name in ("get_urls", "for_host"))
+    return is_sitemap or has_getattr or new is not vars(object)["__new__"]
 
 
 def _subjects(declarations: Iterable[Any]) -> Iterable[Subject]:
@@ -179,8 +163,7 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for subject in _subjects(sections):
         if not (is_factory(subject.declaration) or _may_bind(subject)):
-            is_class = subject.cls is subject.declaration
-            name = str(subject) if is_class else safe_repr(subject.declaration)
+            name = str(subject) if subject.is_class else subjects.safe_repr(subject.declaration)
             text = f"{name} is used as a section, but is not a sitemap."
             hint = "Register a subclass of ModelSitemap, StaticViewSitemap or Sitemap."
             messages.append(message("E081", text, hint))
