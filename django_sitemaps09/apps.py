@@ -7,10 +7,7 @@ from django.core.checks import Tags, register
 
 
 class Sitemaps09Config(AppConfig):
-    """App configuration.
-
-    The app has no models, and its sections are discovered only when they are needed.
-    """
+    """App configuration. There are no models, and sections are discovered only when they are needed."""
 
     name = "django_sitemaps09"
     verbose_name = "Sitemaps"

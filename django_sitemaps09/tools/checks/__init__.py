@@ -10,23 +10,13 @@ expressions, or the section cannot be served at all.
 from __future__ import annotations
 
 from django_sitemaps09.tools.checks.configuration import (
-    check_deployment,
-    check_settings,
-    check_site,
-    check_urls,
+    check_deployment as check_deployment,
+    check_settings as check_settings,
+    check_site as check_site,
+    check_urls as check_urls,
 )
 from django_sitemaps09.tools.checks.registered_sections import (
-    check_declarations,
-    check_keys,
-    check_sections,
+    check_declarations as check_declarations,
+    check_keys as check_keys,
+    check_sections as check_sections,
 )
-
-__all__ = [
-    "check_declarations",
-    "check_deployment",
-    "check_keys",
-    "check_sections",
-    "check_settings",
-    "check_site",
-    "check_urls",
-]

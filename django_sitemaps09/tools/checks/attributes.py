@@ -88,27 +88,22 @@ def check_documents(subject: Subject) -> Iterator[CheckMessage]:
     if value is not None and (problem := _problem(subject, "format")):
         hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
         yield subject.graded("E051", "W051", problem, hint)
-    elif value == "text" and (xml_names := ", ".join(_xml_only_names(subject))):
-        text = f"{subject}.format is 'text', which does not include {xml_names}."
-        hint = f"Text files contain only URLs. Set format = 'xml', or remove {xml_names}."
+    extensions, alternates = subject.data("extensions"), subject.raw("alternates")
+    xml_names: list[str] = [name for name in EXTENDING if callable(subject.raw(name))]
+    if isinstance(extensions, (list, tuple)) and extensions:
+        xml_names.append("extensions")
+    if callable(alternates) or (alternates is True and subject.data("i18n") is True):
+        xml_names.append("alternates")
+    if value == "text" and xml_names:
+        text = f"{subject}.format is 'text', which does not include {', '.join(xml_names)}."
+        hint = f"Text files contain only URLs. Set format = 'xml', or remove {', '.join(xml_names)}."
         yield message("W052", text, hint)
     if problem := _problem(subject, "hosts"):
         hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
         yield subject.graded("E050", "W050", problem, hint)
-    extensions = subject.data("extensions")
     if extensions is not None and (problem := _extensions_problem(extensions)):
         hint = "Set a list of Extension objects, each with its own prefix and namespace."
         yield subject.graded("E054", "W054", f"{subject}.extensions {problem}.", hint)
-
-
-def _xml_only_names(subject: Subject) -> list[str]:
-    names: list[str] = [name for name in EXTENDING if callable(subject.raw(name))]
-    extensions, alternates = subject.data("extensions"), subject.raw("alternates")
-    if isinstance(extensions, (list, tuple)) and extensions:
-        names.append("extensions")
-    if callable(alternates) or (alternates is True and subject.data("i18n") is True):
-        names.append("alternates")
-    return names
 
 
 def _extensions_problem(extensions: object) -> str | None:
@@ -156,11 +151,11 @@ def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
     if not _takes_one(subject, "for_host"):
         text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
         yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
-    # An opaque sitemap may call its hooks with other arguments.
-    hooks = _TAKING_THE_ITEM if subject.inherits(declare.Sitemap, *declare.CONTRIB_INTERNALS) else ()
-    if hooks and issubclass(subject.cls, declare.NewsSitemap):
-        hooks = (*hooks, "title")
-    for hook in hooks:
+    if not subject.inherits(declare.Sitemap, *declare.CONTRIB_INTERNALS):
+        # An opaque sitemap may call its hooks with other arguments.
+        return
+    news_hooks = ("title",) if issubclass(subject.cls, declare.NewsSitemap) else ()
+    for hook in (*_TAKING_THE_ITEM, *news_hooks):
         if not _takes_one(subject, hook):
             is_extension = hook in (*EXTENDING, *_SWITCHES)
             code = "W056" if is_extension and not subject.is_strict else "E056"
@@ -168,27 +163,20 @@ def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
             yield message(code, text, f"Define it as `def {hook}(self, item)`.")
 
 
-def _bind_hook(subject: Subject, name: str) -> Any:
-    """Return a hook bound to its class; `None` if it is missing or binding would run the project's code."""
-    value = subject.raw(name)
-    kind = type(value)
-    if kind is staticmethod:
-        return value.__func__
-    if kind is classmethod:
-        return MethodType(value.__func__, subject.cls)
-    if kind is FunctionType:
-        # Functions that are attributes of an instance are not bound.
-        is_unbound = not subject.is_class and name in getattr(subject.declaration, "__dict__", {})
-        return value if is_unbound else MethodType(value, subject.cls)
-    # Python 3.14 binds a partial. Earlier versions do not.
-    is_bound = kind is partial or hasattr(kind, "__get__")
-    return value if callable(value) and not is_bound else None
-
-
 def _takes_one(subject: Subject, name: str) -> bool:
-    """Return whether a hook can be called with one argument, as far as its signature says."""
-    hook = _bind_hook(subject, name)
-    if hook is None:
+    """Return whether a hook may be called with one argument, as far as its signature tells."""
+    hook = subject.raw(name)
+    kind = type(hook)
+    if kind is staticmethod:
+        hook = hook.__func__
+    elif kind is classmethod:
+        hook = MethodType(hook.__func__, subject.cls)
+    elif kind is FunctionType:
+        # Functions that are attributes of an instance are not bound.
+        is_bound = subject.is_class or name not in getattr(subject.declaration, "__dict__", {})
+        hook = MethodType(hook, subject.cls) if is_bound else hook
+    # Binding others would run the project's code. Python 3.14 binds a partial. Earlier versions do not.
+    elif not callable(hook) or kind is partial or hasattr(kind, "__get__"):
         return True
     try:
         # Do not follow wrapped functions: a decorator may pass other arguments to the function.
@@ -222,9 +210,8 @@ def check_languages(subject: Subject) -> Iterator[CheckMessage]:
     location, name = subject.data("location"), "languages"
     if languages is None and isinstance(location, Mapping):
         languages, name = list(location), "location"
-    if isinstance(languages, subjects.COLLECTIONS):
-        for language in languages:
-            yield from _check_language(subject, name, language)
+    for language in languages if isinstance(languages, subjects.COLLECTIONS) else ():
+        yield from _check_language(subject, name, language)
     yield from _check_x_default(subject, languages)
 
 
@@ -305,14 +292,13 @@ def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
 def _route_hint(subject: Subject, value: Any) -> str | None:
     """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
     name = value.pattern if isinstance(value, Route) else value
-    signatures = urlconf.signatures(name) if isinstance(name, str) else []
-    # Django calls arguments without a name `_0`, `_1`.
-    signature = next((names for names in signatures if names and not names[0].startswith("_")), None)
-    if signature is None:
-        return None
     known = names_in_rows(subject)
-    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signature]
-    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
+    for names in urlconf.signatures(name) if isinstance(name, str) else ():
+        # Django calls arguments without a name `_0`, `_1`.
+        if names and not names[0].startswith("_"):
+            arguments = [f"{each}=F({each if each in known else '...'!r})" for each in names]
+            return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
+    return None
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
@@ -323,11 +309,10 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
         text = f"{subject}.viewnames must be a list, not {typed(names)}."
         yield message("E022", text, "Set a list of the names of URL patterns, such as ['about'].")
         return
-    is_listed = isinstance(names, subjects.COLLECTIONS)
-    if not (is_listed and subject.inherits(base, "location", "default_location")):
-        return
+    is_reversed = subject.inherits(base, "location", "default_location")
+    listed = names if is_reversed and isinstance(names, subjects.COLLECTIONS) else ()
     # Views are not looked up.
-    for name in (name for name in names if not is_code(name)):
+    for name in (name for name in listed if not is_code(name)):
         is_name = isinstance(name, (str, Promise))
         problem = urlconf.route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
         if problem:

@@ -45,14 +45,16 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
     if problem := error_text(ImproperlyConfigured, getattr, conf, "settings_dict"):
         return [message("E001", problem, "Set a dict, or remove the setting.")]
     options = conf.settings_dict
-    messages = [*_check_names(), *_check_keys(options), *_check_values(), *_check_paths()]
-    for check in (_check_aliases, _check_engine, _check_exports, _check_submissions):
-        messages += check(options)
-    return messages
+    problems = [error_text(ImproperlyConfigured, getattr, conf, name) for name in KEYS.values()]
+    hint = "See the settings in the documentation."
+    invalid = [message("E003", problem, hint) for problem in problems if problem]
+    messages = [*_check_names(options), *invalid, *_check_targets(options)]
+    messages += [*_check_engine(options), *_check_exports(options)]
+    return messages if invalid else [*messages, *_check_submissions(options)]
 
 
-def _check_names() -> Iterator[CheckMessage]:
-    """Check for settings of Django whose names show that they belong into `SITEMAPS09`."""
+def _check_names(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """Check for unknown keys, and for settings of Django that belong into `SITEMAPS09` by their names."""
     names = [name for name in dir(settings) if name.startswith("SITEMAPS09_")]
     if not hasattr(settings, "SITEMAPS09"):
         # A project can have a setting `SITEMAPS` of its own.
@@ -62,32 +64,20 @@ def _check_names() -> Iterator[CheckMessage]:
         text = f"The setting {name} has no effect: all settings of this package are keys of SITEMAPS09."
         hint = "Write SITEMAPS09 = {'BASE_URL': 'https://www.example.com'}, with all keys in one dict."
         yield message("W076", text, hint)
-
-
-def _check_keys(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key in options:
         if key not in KEYS:
-            match = next(iter(get_close_matches(str(key).upper(), KEYS, n=1)), None)
-            hint = f"Did you mean {match!r}?" if match else f"Valid keys: {', '.join(KEYS)}."
+            matches = get_close_matches(str(key).upper(), KEYS, n=1)
+            hint = f"Did you mean {matches[0]!r}?" if matches else f"Valid keys: {', '.join(KEYS)}."
             yield message("E002", f"SITEMAPS09 has an unknown key: {key!r}.", hint)
 
 
-def _check_values() -> Iterator[CheckMessage]:
-    for name in KEYS.values():
-        if problem := error_text(ImproperlyConfigured, getattr, conf, name):
-            yield message("E003", problem, "See the settings in the documentation.")
-
-
-def _check_paths() -> Iterator[CheckMessage]:
+def _check_targets(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key in ("ROOT", "ROBOTS_TXT"):
         path = valid_setting(KEYS[key])
         if path is not None and not path.is_absolute():
             text = f"SITEMAPS09[{key!r}] is {str(path)!r}, which is relative to the current directory. A "
             text += "server and a cron job may have different ones."
             yield message("W074", text, f"Set an absolute path, such as BASE_DIR / {str(path)!r}.")
-
-
-def _check_aliases(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for key, name in (("STORAGE", "STORAGES"), ("STATE", "STORAGES"), ("LIVE_CACHE", "CACHES")):
         alias, aliases = options.get(key), getattr(settings, name)
         if isinstance(alias, str) and alias not in aliases:
@@ -139,8 +129,7 @@ def _check_exports(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    # Invalid values are reported already.
-    if options.get("SUBMIT") is not True or any(_check_values()):
+    if options.get("SUBMIT") is not True:
         return
     # Imported only here, because a site without submissions does not need these modules.
     from django_sitemaps09.export.notify.submission import check_configured
@@ -170,20 +159,19 @@ def check_site(
 
 def check_deployment(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the base URL and the caches of a deployed site (`check --deploy`)."""
-    is_native = any(passed.names_urls for passed in urlconf.passed_sitemaps())
-    return [*_check_public(), *(_check_caches() if is_native else ())]
+    return [*_check_deployment()]
 
 
-def _check_public() -> Iterator[CheckMessage]:
+def _check_deployment() -> Iterator[CheckMessage]:
     base = valid_setting("base_url")
     domain = "" if base is None else base.domain
     host = urlsplit(f"//{domain}").hostname or ""
     if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
         text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
         yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
-
-
-def _check_caches() -> Iterator[CheckMessage]:
+    if not any(passed.names_urls for passed in urlconf.passed_sitemaps()):
+        # Only native views use caches.
+        return
     if not caching.is_shared(DEFAULT_CACHE_ALIAS):
         text = f"CACHES[{DEFAULT_CACHE_ALIAS!r}] is not shared by the processes of the site, so each "
         text += "process has to count the rows of large sections every five minutes."

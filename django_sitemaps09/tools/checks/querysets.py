@@ -161,9 +161,9 @@ def _check_queryset(subject: Subject, hint: str) -> Iterator[CheckMessage]:
 
 
 def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
-    """Return the queryset of a declaration; `None` if only the project's code can create it."""
+    """Return the queryset of a `ModelSitemap`; `None` if only the project's code can create it."""
     queryset, model = subject.raw("queryset"), subject.raw("model")
-    if is_code(queryset):
+    if is_code(queryset) or not issubclass(subject.cls, ModelSitemap):
         return None
     if isinstance(queryset, (QuerySet, RawQuerySet)):
         # Otherwise, `queryset.db` would call the routers of the project.
@@ -175,7 +175,7 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
 
 def names_in_rows(subject: Subject) -> list[str]:
     """Return the names of fields and annotations for expressions of a `ModelSitemap`, if they are known."""
-    rows = _rows(subject) if issubclass(subject.cls, ModelSitemap) else None
+    rows = _rows(subject)
     if not isinstance(rows, QuerySet):
         return []
     return ["pk", *(field.name for field in rows.model._meta.fields), *rows.query.annotations]
@@ -241,10 +241,7 @@ def _check_key_is_in_location(subject: Subject, rows: QuerySet[Any]) -> Iterator
 
 def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[CheckMessage]:
     """Query the declared rows: whether all of them have a key, and whether its order is the database's."""
-    is_declared = issubclass(subject.cls, ModelSitemap) and subject.inherits(
-        ModelSitemap, "items", "get_queryset"
-    )
-    rows: Any = _rows(subject) if is_declared else None
+    rows: Any = _rows(subject) if subject.inherits(ModelSitemap, "items", "get_queryset") else None
     name = subject.data("key")
     if not (facts(rows).can_reorder and rows.db in databases and isinstance(name, str)):
         return

@@ -191,8 +191,6 @@ class _Body:
         known = frozenset() if result is condition.is_true else condition.known
         return replace(self, known=self.known | known).value(node)
 
-    # Text.
-
     def text(self, node: Any, parts: Iterable[Declared]) -> Declared:
         """Return several values as one text, as `str()` writes them."""
         values = list(parts)
@@ -201,9 +199,7 @@ class _Body:
                 raise self.refuse(node, f"writes {'what can be NULL' if value.nulls else value.kind} in")
         return methods.joined(values)
 
-    def formatted(
-        self, node: Any, template: Any, values: Mapping[Any, Any], convert: Any = str
-    ) -> Declared:
+    def formatted(self, node: Any, template: Any, values: dict[Any, Any], convert: Any = str) -> Declared:
         """Return the text of a constant template for `format()`, which must use all values."""
         parts, numbers, used, is_numbered = [], count(), set(), set()
         text = getattr(template, "constant", None)
@@ -225,8 +221,6 @@ class _Body:
         if used != {*values} or len(is_numbered) > 1:
             raise self.refuse(node, "formats otherwise than by plain fields:")
         return self.text(node, parts)
-
-    # Attributes.
 
     def member(self, owner: Any, name: str) -> Any:
         """Return what the class of an object has by a name; `None` if an object can have another value."""
@@ -277,13 +271,10 @@ class _Body:
     def date_part(self, node: Any, column: Declared, name: str) -> Declared:
         if name not in ("year", "month", "day") or column.nulls or column.field is None:
             raise self.refuse(node, "reads")
-        # Instances have times in the zone of the connection, which is UTC by default. Queries extract parts
-        # in the current time zone.
+        # Instances have times in the zone of the connection, and queries extract parts in the current one.
         zone = connections[self.items.db].timezone_name
         argument = f', tzinfo=ZoneInfo("{zone}")' if column.kind == "datetime" and settings.USE_TZ else ""
         return Declared("integer", f'Extract{name.capitalize()}("{column.path}"{argument})')
-
-    # Calls.
 
     def call(self, node: ast.Call) -> Any:
         words = {word.arg: word.value for word in node.keywords}
@@ -294,9 +285,7 @@ class _Body:
                     return self.reverse(node, words)
                 if function is str and len(node.args) == 1 and not words:
                     return self.text(node, map(self.part, node.args))
-            case ast.Attribute(
-                value=ast.Constant() | ast.Name() | ast.Attribute() as template, attr="format"
-            ):
+            case ast.Attribute(ast.Constant() | ast.Name() | ast.Attribute() as template, "format"):
                 values: dict[Any, Any] = dict(enumerate(map(self.part, node.args)))
                 values |= {name: self.part(value) for name, value in words.items()}
                 return self.formatted(node, self.value(template), values)
@@ -335,8 +324,6 @@ class _Body:
         codes = [*map(code_of, args), *(f"{name}={code_of(value)}" for name, value in kwargs.items())]
         return Declared("URL", f"Route({', '.join([viewname.code, *codes])})")
 
-    # Conditions.
-
     def choice(self, node: Any, condition: Condition, value: Any, other: Any) -> Declared:
         kinds = {getattr(each, "kind", "object") for each in (value, other)} - {"none"}
         if "URL" in kinds:
@@ -354,14 +341,12 @@ class _Body:
             case ast.UnaryOp(op=ast.Not()):
                 condition = self.condition(node.operand)
                 return condition._replace(is_true=not condition.is_true)
-            case ast.Compare(
-                ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
-            ):
-                value, is_null = self.value(node.left), isinstance(operator, ast.Is)
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as operator], [ast.Constant(None)]):
+                value, is_null = self.value(left), isinstance(operator, ast.Is)
                 if isinstance(value, (Instance, Declared)) and value.path and value.nulls:
                     return Condition(f"Q({value.path}__isnull=True)", is_null, value.nulls)
-            case ast.Compare(ops=[ast.Eq() | ast.NotEq() as operator], comparators=[right]):
-                value, other = self.value(node.left), self.value(right)
+            case ast.Compare(left, [ast.Eq() | ast.NotEq() as operator], [right]):
+                value, other = self.value(left), self.value(right)
                 is_column = getattr(value, "path", "") and getattr(other, "is_constant", False)
                 is_same_kind = is_column and getattr(value, "kind", "instance") == other.kind
                 if is_same_kind and (value.kind == "integer" or self.is_exact(value)):
@@ -407,6 +392,5 @@ def _percent_to_format(template: str) -> str:
 
 def _without(value: Any, known: frozenset[str]) -> Any:
     """Return a value where these relations and columns are not NULL."""
-    return (
-        replace(value, nulls=value.nulls - known) if isinstance(value, Declared) and value.path else value
-    )
+    can_be_null = isinstance(value, Declared) and value.path
+    return replace(value, nulls=value.nulls - known) if can_be_null else value

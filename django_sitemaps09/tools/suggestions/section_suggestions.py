@@ -10,15 +10,13 @@ from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Case, F, QuerySet, Value
-from django.db.models.functions import Concat
-from django.db.models.functions.text import ConcatPair
+from django.db.models.functions import Concat, ConcatPair
 
 from django_sitemaps09 import PathTemplate, protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.expressions import Field, LocationTemplate
 from django_sitemaps09.declare.hosts import export_base
-from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import is_compiled, read
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of
@@ -73,7 +71,7 @@ def suggest(
     *,
     rows: int | None = None,
     base_url: str | None = None,
-    sitemaps: Mapping[str, Section] | None = None,
+    sitemaps: Mapping[str, sections.Section] | None = None,
 ) -> list[Suggestion]:
     """Return a suggestion for each named section, by default for all sections.
 
@@ -94,18 +92,18 @@ def suggest(
     return suggestions
 
 
-def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
+def _sections(sitemaps: Mapping[str, sections.Section] | None) -> dict[str, sections.Section]:
     found = dict(sections.mapping(sitemaps).items())
     if sitemaps is None:
         passed = [view.sitemaps for view in urlconf.passed_sitemaps()]
         for mapping in [*passed, *(argument for _, argument in urlconf.templates())]:
             # Not isinstance(), which would evaluate a lazy object.
             if issubclass(type(mapping), Mapping):
-                found = {**cast("Mapping[str, Section]", mapping), **found}
+                found = {**cast("Mapping[str, sections.Section]", mapping), **found}
     return found
 
 
-def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Suggestion:
+def _suggestion(name: str, section: sections.Section, base: Base, rows: int | None) -> Suggestion:
     declared_now = read(sections.bind(section, base.domain), base, conf.limits)
     sitemap = declared_now.sitemap
     if not declared_now.hooks:
