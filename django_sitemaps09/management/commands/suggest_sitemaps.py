@@ -44,8 +44,7 @@ class Command(BaseCommand):
         except (*EXPORT_ERRORS, ImportError, TypeError) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            data = asdict(result) if options["compare"] else [asdict(each) for each in result]
-            lines = [json.dumps(data, indent=2)]
+            lines = [json.dumps(result, default=asdict, indent=2)]
         self.stdout.write("\n".join(lines or ["There are no sections."]))
         if options["compare"] and result.differences:
             raise CommandError("The classes differ.")

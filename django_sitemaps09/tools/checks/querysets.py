@@ -112,8 +112,7 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
     names = [name for name in ("model", "queryset") if subject.raw(name) is not None]
     for name in names:
         text = f"{subject} has no items, because Sitemap ignores `{name}`."
-        hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
-        yield message("E063", text, hint)
+        yield message("E063", text, "Subclass ModelSitemap instead of Sitemap, or override `items()`.")
     if not names and subject.cls is not Sitemap:
         text = f"{subject} has no items, because it does not override items()."
         yield message("W086", text, "Define `def items(self)`, or subclass ModelSitemap.")
@@ -211,6 +210,11 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
     yield message("W031", text, hint)
 
 
+def _annotations(subject: Subject, name: str) -> dict[str, Any]:
+    """Return the expressions in a hook by alias."""
+    return {alias(name, i): part for i, part in enumerate(hook_expressions(name, subject.data(name)))}
+
+
 def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     key = subject.data("key")
     problem: str | None = f"`key` must be the name of a field, not {typed(key)}."
@@ -223,13 +227,11 @@ def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
 
 def _check_key_is_in_location(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     """Check texts of a key, of which each live address has one. What a method returns is not known."""
-    parts = dict(enumerate(hook_expressions("location", subject.data("location"))))
-    name = subject.data("key")
-    if not (parts and isinstance(name, str)):
+    annotations, name = _annotations(subject, "location"), subject.data("key")
+    if not (annotations and isinstance(name, str)):
         return
     with suppress(ImproperlyConfigured, FieldError, NotImplementedError, TypeError, ValueError):
         key = KeyColumns.from_field(rows.model, name, rows.db)
-        annotations = {alias("location", i): part for i, part in parts.items()}
         query = add_columns(annotatable_rows(rows, annotations), annotations).query
         nodes = [node for name in annotations for node in query.annotations[name].flatten()]
         columns = {node.target for node in nodes if isinstance(node, Col)}
@@ -247,10 +249,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
         return
     messages: list[CheckMessage] = []
     # Problems of declarations are reported without a database. There may be no table, or no database, yet.
-    with (
-        suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError),
-        atomic(rows.db),
-    ):
+    with suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError), atomic(rows.db):
         key = KeyColumns.from_field(rows.model, name, rows.db)
         for _, error in key.unreadable(rows):
             messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
@@ -300,8 +299,7 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
     """Check the columns, joins and types of hooks that are declared as a `Route` or an expression."""
     declared: dict[str, Any] = {}
     for name in (*FIELDS, "item_language"):
-        parts = hook_expressions(name, subject.data(name))
-        annotations = {alias(name, i): part for i, part in enumerate(parts)}
+        annotations = _annotations(subject, name)
         if not annotations:
             continue
         try:

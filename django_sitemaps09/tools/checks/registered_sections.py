@@ -177,7 +177,6 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
             messages += attributes.check_documents(subject)
         elif uses_hooks and subject.is_strict:
             text = f"{subject} is a class of django.contrib.sitemaps, which does not support expressions."
-            hint = "Import the base class from django_sitemaps09 instead."
-            messages.append(message("E082", text, hint))
+            messages.append(message("E082", text, "Import the base class from django_sitemaps09 instead."))
     # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

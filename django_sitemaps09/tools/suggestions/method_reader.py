@@ -166,9 +166,9 @@ class _Body:
                 return self.formatted(node, self.value(node.left), values, _percent_to_format)
             case ast.IfExp():
                 condition = self.condition(node.test)
-                value = self.value_if(node.body, condition, result=True)
-                other = self.value_if(node.orelse, condition, result=False)
-                return self.choice(node, condition, value, other)
+                informed = replace(self, known=self.known | condition.known)
+                body, orelse = (self, informed) if condition.is_true else (informed, self)
+                return self.choice(node, condition, body.value(node.body), orelse.value(node.orelse))
             case ast.BoolOp(op=ast.Or()):
                 *others, value = map(self.value, node.values)
                 for other in reversed(others):
@@ -185,11 +185,6 @@ class _Body:
         if not isinstance(value, Declared) or value.kind == "URL":
             raise self.refuse(node, "needs the text or the number of")
         return value
-
-    def value_if(self, node: Any, condition: Condition, *, result: bool) -> Any:
-        """Return the value of a branch, where a condition has this result."""
-        known = frozenset() if result is condition.is_true else condition.known
-        return replace(self, known=self.known | known).value(node)
 
     def text(self, node: Any, parts: Iterable[Declared]) -> Declared:
         """Return several values as one text, as `str()` writes them."""

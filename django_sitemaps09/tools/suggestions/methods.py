@@ -32,7 +32,6 @@ _MODULES = {
     **dict.fromkeys(("PathTemplate", "Route"), "django_sitemaps09"),
     "ZoneInfo": "zoneinfo",
 }
-_NOT_CONSTANT = object()
 # Expressions that return values of columns, or texts.
 _STORED = (internals.Col, Coalesce, Lower, Upper)
 _LITERALS = {str: "text", int: "integer", float: "float"}
@@ -109,9 +108,9 @@ def read(function: Any, decorators: int = 0) -> Method:
 
 def is_plain(value: Any) -> bool:
     """Return whether a value is `None`, text, or a number that databases can store."""
-    is_stored_number = type(value) is float and math.isfinite(value)
-    is_stored_number |= type(value) is int and abs(value) < 1 << 63
-    return value is None or type(value) is str or is_stored_number
+    if type(value) is int:
+        return abs(value) < 1 << 63
+    return value is None or type(value) is str or (type(value) is float and math.isfinite(value))
 
 
 def _names(node: Any, name: str) -> bool:
@@ -158,12 +157,9 @@ class Declared:
     nulls: frozenset[str] = frozenset()
     path: str = ""
     field: Any = None
-    constant: Any = _NOT_CONSTANT
     parts: tuple[Declared, ...] = ()
-
-    @property
-    def is_constant(self) -> bool:
-        return self.constant is not _NOT_CONSTANT
+    is_constant: bool = False
+    constant: Any = None
 
     @property
     def operand(self) -> str:
@@ -196,7 +192,8 @@ def quoted(value: object) -> str:
 def constant(value: Any) -> Declared:
     """Return text, a number or `None` as a value."""
     kind = _LITERALS.get(type(value), "none")
-    return Declared(kind, quoted(value), frozenset({"None"} if value is None else ()), constant=value)
+    nulls = frozenset({"None"} if value is None else ())
+    return Declared(kind, quoted(value), nulls, is_constant=True, constant=value)
 
 
 def joined(values: Iterable[Declared]) -> Declared:
