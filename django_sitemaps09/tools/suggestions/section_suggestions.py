@@ -116,7 +116,14 @@ def _suggestion(name: str, section: sections.Section, base: Base, rows: int | No
     own = facts(items)
     if own.is_combined or not own.has_plain_instances:
         return Suggestion(name, notes=(_OTHER_ITEMS,))
-    codes, notes = _codes(sitemap, items, methods)
+    codes: dict[str, str] = {}
+    declared: dict[str, Any] = {}
+    notes = []
+    for hook in methods:
+        try:
+            codes[hook], declared[hook] = _declaration(sitemap, items, hook)
+        except (RefusedError, SyntaxError, ValueError) as error:
+            notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
     if not codes:
         return Suggestion(name, notes=tuple(notes))
     # No other method of the sitemap is called for a row.
@@ -126,7 +133,6 @@ def _suggestion(name: str, section: sections.Section, base: Base, rows: int | No
         notes.append(f"Model instances are still created for {called}.")
     if "location" in kept:
         kept["location"] = _PLAIN_LOCATION
-    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
     comparison = compare_rows(_with(sitemap, kept), _with(sitemap, kept | declared), base, rows)
     declarations = [f"{hook} = {code}" for hook, code in codes.items()]
     if comparison.differences:
@@ -136,23 +142,14 @@ def _suggestion(name: str, section: sections.Section, base: Base, rows: int | No
     return Suggestion(name, code, tuple(codes), comparison, tuple(notes))
 
 
-def _codes(
-    sitemap: Any, items: QuerySet[Any], hooks: Sequence[Field]
-) -> tuple[dict[Field, str], list[str]]:
-    """Return the code of the hooks that can be declared, and why the others stay methods."""
-    codes: dict[Field, str] = {}
-    notes = []
-    for hook in hooks:
-        try:
-            value = read_hook(sitemap, items, hook)
-            code = value.location if hook == "location" else value.code
-            declared = declaration(code)
-            if hook == "location" and not _is_rooted(declared):
-                raise RefusedError("its text can be empty or a query, which only methods can return")
-            codes[hook] = code
-        except (RefusedError, SyntaxError, ValueError) as error:
-            notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
-    return codes, notes
+def _declaration(sitemap: Any, items: QuerySet[Any], hook: Field) -> tuple[str, Any]:
+    """Return the code that can replace a method, and what it declares."""
+    value = read_hook(sitemap, items, hook)
+    code = value.location if hook == "location" else value.code
+    declared = declaration(code)
+    if hook == "location" and not _is_rooted(declared):
+        raise RefusedError("its text can be empty or a query, which only methods can return")
+    return code, declared
 
 
 def _is_rooted(location: Any) -> bool:
