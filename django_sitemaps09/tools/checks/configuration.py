@@ -142,10 +142,7 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 def check_site(
     app_configs: object = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """Check the domain of the current `Site`.
-
-    As a check of databases, it runs only with `check --deploy --database default`.
-    """
+    """Check the domain of the current `Site`. Runs only with `check --deploy --database default`."""
     if not databases or not apps.is_installed("django.contrib.sites"):
         return []
     if router.db_for_read(apps.get_model("sites", "Site")) not in databases:
@@ -200,18 +197,17 @@ def _check_order() -> Iterator[CheckMessage]:
     if root is None:
         return
     index, page = _path("index"), _path("page", section="section", page="1")
-    has_root_files = valid_setting("has_target") and not _configures("FILES_URL")
+    has_files_url = (valid_setting("settings_dict") or {}).get("FILES_URL")
     # Exported files are at the root of the host, also if FORCE_SCRIPT_NAME puts the site below a path.
     live_path = f"{conf.script_prefix.rstrip('/')}{index}"
     if index and index.count(INDEX) > 1:
         text = f"The index has the path {index}, because its URLs are included below {INDEX}."
         yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
-    elif index and live_path != f"/{INDEX}" and has_root_files:
+    elif index and live_path != f"/{INDEX}" and valid_setting("has_target") and not has_files_url:
         text = f"The live index has the path {live_path}, but exports have URLs such as /{INDEX}."
         hint = "Include the URLs at the root of the site, or set SITEMAPS09['FILES_URL']."
         yield message("W095", text, hint)
-    has_robots = next(_robots_arguments(), None) is not None
-    for path in filter(None, [index, page, "/robots.txt" if has_robots else None]):
+    for path in filter(None, [index, page, "/robots.txt" if _robots_arguments() else None]):
         callback = _first_callback(root, path)
         # A class-based view at /robots.txt may call ours.
         is_wrapper = path == "/robots.txt" and hasattr(callback, "view_class")
@@ -237,11 +233,6 @@ def _first_callback(root: URLResolver, path: str) -> Any:
     return callback
 
 
-def _configures(key: str) -> bool:
-    """Return whether `SITEMAPS09` has a key, even if its value is invalid."""
-    return bool((valid_setting("settings_dict") or {}).get(key))
-
-
 def _path(name: str, **arguments: str) -> str | None:
     """Return the path of one of our views without the script prefix; `None` if it is not known."""
     try:
@@ -264,10 +255,9 @@ def _check_arguments() -> Iterator[CheckMessage]:
         yield message("E089", text, f"Did you mean {similar!r}?")
 
 
-def _robots_arguments() -> Iterator[dict[str, Any]]:
-    for view, arguments in urlconf.called_views(urlconf.NATIVE_VIEWS):
-        if getattr(view, "__name__", "") == "robots_txt":
-            yield arguments
+def _robots_arguments() -> list[dict[str, Any]]:
+    views = urlconf.called_views(urlconf.NATIVE_VIEWS)
+    return [arguments for view, arguments in views if getattr(view, "__name__", "") == "robots_txt"]
 
 
 def _check_robots() -> Iterator[CheckMessage]:
@@ -277,7 +267,7 @@ def _check_robots() -> Iterator[CheckMessage]:
             text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
             hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
             yield message("W090", text, hint)
-        if _configures("ROBOTS_TXT"):
+        if (valid_setting("settings_dict") or {}).get("ROBOTS_TXT"):
             text = "The view robots_txt does not read the file that SITEMAPS09['ROBOTS_TXT'] names."
             yield message("W094", text, "Remove the URL pattern of the view, or ROBOTS_TXT.")
         if problem := native.rules_problem(rules):
@@ -294,18 +284,13 @@ def _check_inspector() -> Iterator[CheckMessage]:
     needed_apps = ["django.contrib.auth"]
     if settings.SESSION_ENGINE in _SESSION_TABLES:
         needed_apps.append("django.contrib.sessions")
-    middleware = {name for path in settings.MIDDLEWARE for name in _class_names(path)}
+    middleware = {*settings.MIDDLEWARE}
+    for path in settings.MIDDLEWARE:
+        with suppress(Exception):  # The modules of a project can raise anything.
+            bases = inspect.getmro(import_string(path))
+            middleware |= {f"{base.__module__}.{base.__qualname__}" for base in bases}
     missing = [f"{name!r} to INSTALLED_APPS" for name in needed_apps if not apps.is_installed(name)]
     missing += [f"{name!r} to MIDDLEWARE" for name in _MIDDLEWARE if name not in middleware]
     if missing:
         text = "The inspector is included in the URLconf, but cannot know which user sends a request."
         yield message("W091", text, f"Add {', '.join(missing)}.")
-
-
-def _class_names(path: str) -> list[str]:
-    """Return the dotted names of a class and its bases; only the path if it is not a class."""
-    try:
-        bases = inspect.getmro(import_string(path))
-    except Exception:  # noqa: BLE001 the modules of a project can raise anything
-        return [path]
-    return [f"{base.__module__}.{base.__qualname__}" for base in bases]

@@ -1,8 +1,4 @@
-"""Check the rows of a `ModelSitemap`: queryset, key, expressions, `site_field`, and news attributes.
-
-Expressions are resolved against the queryset, without compiling SQL. Only `check_stored_keys()` queries a
-database.
-"""
+"""Check the rows of a `ModelSitemap`, and what depends on them. Only `check_stored_keys()` runs queries."""
 
 from __future__ import annotations
 
@@ -265,10 +261,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
 
 
 def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
-    """Return the first and the last keys of a table.
-
-    Raise `ImproperlyConfigured` if one is unreadable, or if they are not compared as they are sorted.
-    """
+    """Return the first and the last keys of a table if they are readable, and compared as they are sorted."""
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]

@@ -83,11 +83,8 @@ def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
 
 
 def _uses_registry(passed_sitemaps: Iterable[PassedSitemaps]) -> bool:
-    """Return whether a view or an export uses registered sections.
-
-    Only then are the `sitemaps` modules of apps imported. A project that passes a mapping may have old
-    modules that can no longer be imported.
-    """
+    """Return whether a view or an export uses registered sections. Only then are their modules imported."""
+    # A project that passes a mapping may have old modules that can no longer be imported.
     is_served = any(each.sitemaps is None for each in passed_sitemaps)
     return conf.sitemaps is None and (is_served or bool(export_settings(conf.settings_dict)))
 

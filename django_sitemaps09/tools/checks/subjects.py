@@ -37,7 +37,6 @@ class Subject:
 
     @property
     def cls(self) -> type:
-        """The class of the declaration."""
         return _class_of(self.declaration)
 
     @property
@@ -72,10 +71,7 @@ class Subject:
         return all(self.raw(name) is inspect.getattr_static(cls, name, None) for name in names)
 
     def graded(self, error: str, warning: str, text: str, hint: str) -> CheckMessage:
-        """Return a message with the code of an error if the class declares expressions, else of a warning.
-
-        Classes for `django.contrib.sitemaps` can use the same attribute for something else.
-        """
+        """Return an error if the class is strict, else a warning: it may use the attribute otherwise."""
         return message(error if self.is_strict else warning, text, hint)
 
 

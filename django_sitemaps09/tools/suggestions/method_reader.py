@@ -305,19 +305,19 @@ class _Body:
             raise self.refuse(node, "needs a constant name, and plain arguments, for")
         if not all(name.isidentifier() and not iskeyword(name) for name in kwargs):
             raise self.refuse(node, "has names that are not Python's in")
-        if any(value.nulls for value in (*args, *kwargs.values())):
+        arguments = [*(("", value) for value in args), *((f"{name}=", kwargs[name]) for name in kwargs)]
+        if any(value.nulls for _, value in arguments):
             raise self.refuse(node, "passes what can be NULL to")
         found = candidates(get_resolver(), viewname.constant, len(args), tuple(kwargs), "/")
         converters = [each for candidate in found for each in candidate.converters.values()]
         # Django's own converters write a number like its text.
         is_djangos = all(type(each).__module__ == "django.urls.converters" for each in converters)
         is_alike = found and is_djangos and not any(candidate.defaults for candidate in found)
-
-        def code_of(value: Declared) -> str:
-            return value.parts[0].code if is_alike and len(value.parts) == 1 else value.code
-
-        codes = [*map(code_of, args), *(f"{name}={code_of(value)}" for name, value in kwargs.items())]
-        return Declared("URL", f"Route({', '.join([viewname.code, *codes])})")
+        codes = [viewname.code]
+        for prefix, value in arguments:
+            plain = value.parts[0] if is_alike and len(value.parts) == 1 else value
+            codes.append(f"{prefix}{plain.code}")
+        return Declared("URL", f"Route({', '.join(codes)})")
 
     def choice(self, node: Any, condition: Condition, value: Any, other: Any) -> Declared:
         kinds = {getattr(each, "kind", "object") for each in (value, other)} - {"none"}

@@ -78,10 +78,9 @@ class Method(NamedTuple):
 
 
 def read(function: Any, decorators: int = 0) -> Method:
-    """Return a function with its definition. Raise `RefusedError` if its source cannot be read.
+    """Return a function with its definition. Raise `RefusedError` if its source is not the code that runs.
 
-    The source is compiled, and compared with the code that runs. So an outdated file is refused, and so is
-    code without a file. A property has a decorator whose effect is known.
+    A property has a decorator whose effect is known.
     """
     if type(function) is not FunctionType:
         raise RefusedError("it is not a plain function of the class")
