@@ -57,10 +57,6 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     if scheme not in (None, "http", "https"):
         text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
-    yield from _check_limit(subject)
-
-
-def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
     limit, most = subject.raw("limit"), f"{protocol.MAX_URLS:,}"
     # The project's code can compute the limit, __init__() can set it, and a paginator can ignore it.
     is_computed = is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS))
@@ -273,20 +269,17 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
         text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
         yield message("E098", text, "Define `def location(self, item)`, which returns a path.")
     for value in location.values() if isinstance(location, Mapping) else [location]:
-        yield from _check_location(subject, value)
+        is_template = isinstance(value, LocationTemplate)
+        is_constant = isinstance(value, str) or (is_template and not value.expressions)
+        if issubclass(subject.cls, declare.ModelSitemap) and is_constant:
+            text = f"{subjects.safe_repr(value)}, which is the same URL for every row."
+            hint = "Pass an argument as a query expression, such as slug=F('slug')."
+            yield message("E020", f"{subject}.location is {text}", _route_hint(subject, value) or hint)
+        if isinstance(value, Route) and (problem := urlconf.route_problem(value)):
+            text = f"{subject}.location is {subjects.safe_repr(value)}, but {problem}."
+            hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
+            yield message("E021", text, hint)
     yield from _check_viewnames(subject)
-
-
-def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
-    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
-    if issubclass(subject.cls, declare.ModelSitemap) and is_constant:
-        text = f"{subject}.location is {subjects.safe_repr(value)}, which is the same URL for every row."
-        hint = "Pass an argument as a query expression, such as slug=F('slug')."
-        yield message("E020", text, _route_hint(subject, value) or hint)
-    if isinstance(value, Route) and (problem := urlconf.route_problem(value)):
-        text = f"{subject}.location is {subjects.safe_repr(value)}, but {problem}."
-        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
-        yield message("E021", text, hint)
 
 
 def _route_hint(subject: Subject, value: Any) -> str | None:

@@ -261,7 +261,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
 
 
 def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
-    """Return the first and the last keys of a table if they are readable, and compared as they are sorted."""
+    """Return the outermost keys of a table if they are readable, and compared as they are sorted."""
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
