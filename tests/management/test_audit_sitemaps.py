@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_sitemaps09.tools.audit.rules import robots
+from django_sitemaps09.tools.audit import urls
 from tests.support.configuration import BASE
 from tests.support.site_files import DUPLICATE, OTHER, PAGE, index, site, sound, url, urlset, write
 
@@ -153,7 +153,7 @@ def test_a_url_with_a_second_scheme_and_a_missing_library_are_named(audited, mon
     _, status, error = said("--url", "https://https://www.example.com/")
     assert status == 2
     assert "contains a second scheme before the path" in error
-    monkeypatch.setattr(robots, "protego", None)
+    monkeypatch.setattr(urls, "protego", None)
     _, status, error = audited({})
     assert status == 2
     assert "needs protego. Install the extra `audit`" in error

@@ -27,27 +27,13 @@ from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import LocalStore, manifest, published
-from django_sitemaps09.tools.audit import parsers, readers
+from django_sitemaps09.tools.audit import parsers, readers, urls
 from django_sitemaps09.tools.audit.crawl import Crawl, ListedDocument
+from django_sitemaps09.tools.audit.pages import History, check_pages
 from django_sitemaps09.tools.audit.readers import ClientReader, HttpReader, Reader, StoreReader
-from django_sitemaps09.tools.audit.rules import (
-    MAX_EXAMPLES,
-    RULES,
-    Finding,
-    Findings,
-    robots as robots_rules,
-)
-from django_sitemaps09.tools.audit.rules.history import History
-from django_sitemaps09.tools.audit.rules.pages import check_pages
-from django_sitemaps09.tools.audit.rules.robots import (
-    RobotsLocation,
-    RobotsRules,
-    is_url,
-    origin,
-    read_robots,
-)
-from django_sitemaps09.tools.audit.rules.urls import UrlRules
+from django_sitemaps09.tools.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings
 from django_sitemaps09.tools.audit.scratch import Scratch
+from django_sitemaps09.tools.audit.urls import RobotsRules, UrlRules, read_robots
 
 logger = logging.getLogger(__name__)
 
@@ -148,24 +134,20 @@ def audit(
     if path is not None and not fetch:
         raise AuditError("A history compares pages. Pass also the number of pages to fetch.")
     started, clock = datetime.now(timezone.utc), time.perf_counter()
-    findings = Findings()
-    with ExitStack() as stack:
-        # Requests of the test client leave the language of the last page active.
-        stack.enter_context(site_locale())
+    findings, pages, is_partial = Findings(), 0, False
+    # Requests of the test client leave the language of the last page active.
+    with site_locale(), ExitStack() as stack:
         target = choose_target(url, folder, base_url, user_agent, stack)
-        robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
-        sample_size = sys.maxsize if fetch == "all" else fetch
-        scratch = Scratch(sample_size, target.robots.base if url is None else None)
-        stack.enter_context(closing(scratch))
+        robots = read_robots(target.reader, target.base, ("*", *agents), findings, target.robots_file)
+        size = sys.maxsize if fetch == "all" else fetch
+        scratch = stack.enter_context(closing(Scratch(size, target.base if url is None else None)))
         url_rules = UrlRules(findings, target.project, robots, target.reader)
         crawl = Crawl(target.reader, url_rules, findings, scratch, started)
-        stack.enter_context(crawl.thread)
-        memory = None if path is None else History(path)
-        fetched, is_partial, most = 0, False, rate if url is not None else 0
+        memory, most = History(path) if path is not None else None, rate if url is not None else 0
         try:
             crawl.run(roots(target, robots, findings), on_document)
-            for fetched in check_pages(scratch.pages(), target.pages, findings, most, memory):
-                on_page(fetched)
+            for pages in check_pages(scratch.pages(), target.pages, findings, most, memory):
+                on_page(pages)
         except KeyboardInterrupt:
             is_partial = True
     report = AuditReport(
@@ -174,7 +156,7 @@ def audit(
         target=target.name,
         urls=crawl.urls,
         documents=crawl.documents,
-        pages=fetched,
+        pages=pages,
         findings=findings.result(),
         is_partial=is_partial,
         compared=memory.compared if memory is not None else 0,
@@ -197,7 +179,7 @@ def _check(
     url: str | None, directory: Path | str | None, fetch: Fetch, rate: float, user_agent: str | None
 ) -> None:
     """Raise `AuditError` for missing libraries and invalid arguments."""
-    libraries = {"lxml": parsers.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
+    libraries = {"lxml": parsers.etree, "protego": urls.protego, "urllib3": readers.urllib3}
     if missing := [name for name, library in libraries.items() if library is None]:
         install = 'Install the extra `audit`: pip install "django-sitemaps09[audit]".'
         raise AuditError(f"An audit needs {', '.join(missing)}. {install}")
@@ -218,17 +200,18 @@ def _check(
 class Target(NamedTuple):
     """Target of an audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
-    Begin with `document` if it is set, or else with robots.txt, or with `sitemap.xml` at `home`. `project`
-    is the base of the URLs that this project's URLconf serves, or `None`.
+    Begin with `document` if it is set, or else with the robots.txt at `base` or in `robots_file`, or with
+    `sitemap.xml` at `home`. `project` is the base of the URLs that this project serves, or `None`.
     """
 
     name: str
     reader: Reader
     pages: Reader
-    robots: RobotsLocation
+    base: Base
     home: str
-    document: str | None
     project: Base | None
+    document: str | None = None
+    robots_file: Path | None = None
 
 
 def choose_target(
@@ -242,14 +225,13 @@ def choose_target(
     home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
     reader: Reader = client
     file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
-    robots = RobotsLocation(base, file, is_expected=folder is None)
     if folder is not None:
         if not folder.is_dir():
             raise AuditError(f"{folder} is not a directory. Export to it, or choose another one.")
         has_files_url = conf.files_url is not None and conf.base_url in (None, base)
         home = str(conf.files_url) if has_files_url else f"{base}/"
         name, reader = str(folder), StoreReader(LocalStore(folder), home)
-    return Target(name, reader, client, robots, home, None, base)
+    return Target(name, reader, client, base, home, base, robots_file=file)
 
 
 def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
@@ -264,31 +246,31 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     is_site = not urlsplit(url).query and urlsplit(url).path in ("/", "/robots.txt")
     # A typed host can redirect to `www`, or from http to https. The rules of other hosts are not its rules.
     with suppress(DocumentError), reader.open(f"{host}/robots.txt" if is_site else url) as response:
-        moved = origin(response.url)
+        moved = urls.origin(response.url)
         names = {re.sub(r"^www\.|:\d+$", "", base.domain) for base in (host, moved or host)}
         if moved is not None and moved != host and len(names) == 1:
             host, url = moved, response.url
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
-    return Target(name, reader, reader, RobotsLocation(base), f"{host}/", None if is_site else url, project)
+    return Target(name, reader, reader, base, f"{host}/", project, None if is_site else url)
 
 
 def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[ListedDocument]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [ListedDocument(target.document, "")]
-    place = target.reader.label(target.robots.url)
-    roots = [ListedDocument(url, place) for url in robots.sitemaps if is_url(url)]
+    place = target.reader.label(f"{target.base}/robots.txt")
+    roots = [ListedDocument(url, place) for url in robots.sitemaps if urls.is_sitemap_url(url)]
     if target.project is not None and not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
         starts = tuple(map(protocol.normalized, homes))
-        urls = [protocol.normalized(root.url) for root in roots]
+        normal = [protocol.normalized(root.url) for root in roots]
         # The `Sitemap` lines can be those of another environment.
-        if roots and not any(url.startswith(starts) for url in urls):
+        if roots and not any(url.startswith(starts) for url in normal):
             text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
             findings.add(place, "robots-host", text)
         # A folder has the files of one host, and live views are on one host.
-        roots = [root for root, url in zip(roots, urls, strict=True) if url.startswith(starts[0])]
+        roots = [root for root, url in zip(roots, normal, strict=True) if url.startswith(starts[0])]
     return roots or [ListedDocument(f"{target.home}{INDEX}", "")]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -13,21 +14,13 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 from django_sitemaps09.protocol.compression import GZIP_MAGIC
 from django_sitemaps09.tools.audit import parsers
-from django_sitemaps09.tools.audit.parsers import LINK, DocumentKind, DocumentPart, ReadEntry
-from django_sitemaps09.tools.audit.readers import Reader, ReportRule, Response, limit_size, peek
-from django_sitemaps09.tools.audit.rules import Findings
-from django_sitemaps09.tools.audit.rules.links import LinkRules
-from django_sitemaps09.tools.audit.rules.media import check_media
-from django_sitemaps09.tools.audit.rules.robots import origin
-from django_sitemaps09.tools.audit.rules.urls import UrlRules, directory, is_inside, url_problem
-from django_sitemaps09.tools.audit.rules.values import (
-    Lastmods,
-    Moment,
-    check_values,
-    newer_than,
-    parse_lastmod,
-)
+from django_sitemaps09.tools.audit.extensions import LinkRules, check_media
+from django_sitemaps09.tools.audit.parsers import LINK, DocumentKind, DocumentPart, ParserThread, ReadEntry
+from django_sitemaps09.tools.audit.readers import Reader, Response, limit_size, peek
+from django_sitemaps09.tools.audit.rules import Findings, ReportRule
 from django_sitemaps09.tools.audit.scratch import Scratch
+from django_sitemaps09.tools.audit.urls import UrlRules, directory, is_inside, origin, url_problem
+from django_sitemaps09.tools.audit.values import ZONES, Lastmods, Moment, check_values, parse_lastmod
 
 MAX_DOCUMENTS, MAX_LEVELS = 100_000, 5  # Number of documents, and depth of nested indexes.
 
@@ -48,8 +41,7 @@ class Document:
     listed: ListedDocument
     place: str
     report: ReportRule
-    #: The last URL after redirects.
-    url: str = ""
+    url: str  #: The last URL after redirects.
     kind: DocumentKind = "urlset"
     entries: int = 0
     news: int = 0
@@ -64,39 +56,38 @@ class Crawl:
     ) -> None:
         self._reader, self._findings, self._scratch, self._now = reader, findings, scratch, now
         self._url_rules, self._link_rules = url_rules, LinkRules(findings, scratch)
-        #: The thread of the parsers. Close it at the end.
-        self.thread, self._lastmods = parsers.ParserThread(), Lastmods()
+        self._lastmods = Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
 
-    def run(self, roots: Iterable[ListedDocument], on_document: Callable[[str], object]) -> None:
+    def run(self, roots: Sequence[ListedDocument], on_document: Callable[[str], object]) -> None:
         queue = deque(roots)
-        root = self._reader.label(queue[0].url)
-        while queue:
-            listed = queue.popleft()
-            report, url = self._findings.at(listed.place), normalized(listed.url)
-            if url in self._seen:
-                if url in map(normalized, listed.parents):
-                    report("index-cycle", listed.url)
-                # A robots.txt can list an index and also its documents, as is usual for news.
-                elif listed.parents and self._seen[url]:
-                    report("index-duplicate", listed.url)
-                self._seen[url] = self._seen[url] or bool(listed.parents)
-            elif self.documents >= MAX_DOCUMENTS:
-                report("document-limit", f"{MAX_DOCUMENTS:,} documents were read")
-                break
-            elif len(listed.parents) > MAX_LEVELS:
-                report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
-            else:
-                self._seen[url] = bool(listed.parents)
-                on_document(self._reader.label(listed.url))
-                queue.extendleft(reversed(self._read(listed)))
+        with closing(ParserThread()) as thread:
+            while queue:
+                listed = queue.popleft()
+                report, url = self._findings.at(listed.place), normalized(listed.url)
+                if url in self._seen:
+                    if url in map(normalized, listed.parents):
+                        report("index-cycle", listed.url)
+                    # A robots.txt can list an index and also its documents, as is usual for news.
+                    elif listed.parents and self._seen[url]:
+                        report("index-duplicate", listed.url)
+                    self._seen[url] = self._seen[url] or bool(listed.parents)
+                elif self.documents >= MAX_DOCUMENTS:
+                    report("document-limit", f"{MAX_DOCUMENTS:,} documents were read")
+                    break
+                elif len(listed.parents) > MAX_LEVELS:
+                    report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
+                else:
+                    self._seen[url] = bool(listed.parents)
+                    on_document(self._reader.label(listed.url))
+                    queue.extendleft(reversed(self._read(listed, thread)))
         self._link_rules.finish()
         if text := self._lastmods.alike(self._now):
-            self._findings.add(root, "lastmod-alike", text)
+            self._findings.add(self._reader.label(roots[0].url), "lastmod-alike", text)
 
-    def _read(self, listed: ListedDocument) -> list[ListedDocument]:
+    def _read(self, listed: ListedDocument, thread: ParserThread) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
         document = Document(listed, place, self._findings.at(place), listed.url)
@@ -106,7 +97,7 @@ class Crawl:
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:
-                for kind, entries in self._batches(document, response):
+                for kind, entries in _batches(document, response, thread):
                     document.kind = kind
                     if kind == "sitemapindex":
                         children += self._children(document, entries)
@@ -121,24 +112,6 @@ class Crawl:
         if document.kind != "sitemapindex":
             self.urls += document.entries
         return children
-
-    def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
-        url, report, document.url = document.listed.url, document.report, response.url
-        if response.url != url:
-            report("document-redirect", f"to {response.url}")
-        if response.status != 200:
-            rule = "document-missing" if response.status in (404, 410) else "document-status"
-            raise DocumentError(rule, f"status {response.status}")
-        kind = response.header("content-type").lower()
-        head, body = peek(response.chunks, len(GZIP_MAGIC))
-        is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
-        chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
-        text = parsers.is_text(url, kind)
-        yield from parsers.batches(chunks, report, self.thread, text=text)
-        if is_plain and url.partition("?")[0].endswith(".gz"):
-            report("gzip-missing")
-        if kind.startswith("text/html"):
-            report("document-type", kind)
 
     def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report
@@ -174,10 +147,9 @@ class Crawl:
                 seen[url] = own
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
-        listed, report = document.listed, document.report
+        report, parents = document.report, (*document.listed.parents, document.listed.url)
         check_values(report, entries, self._now)
         scope, index_origin = directory(document.url), origin(document.url)
-        parents = (*listed.parents, listed.url)
         for entry in filter(attrgetter("url"), entries):
             url = entry.url
             if problem := url_problem(url):
@@ -193,17 +165,46 @@ class Crawl:
             yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
 
 
+def _batches(document: Document, response: Response, thread: ParserThread) -> Iterator[DocumentPart]:
+    url, report, document.url = document.listed.url, document.report, response.url
+    if response.url != url:
+        report("document-redirect", f"to {response.url}")
+    if response.status != 200:
+        rule = "document-missing" if response.status in (404, 410) else "document-status"
+        raise DocumentError(rule, f"status {response.status}")
+    kind = response.header("content-type").lower()
+    head, body = peek(response.chunks, len(GZIP_MAGIC))
+    is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
+    chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
+    yield from parsers.batches(chunks, report, thread, text=parsers.is_text(url, kind))
+    if is_plain and url.partition("?")[0].endswith(".gz"):
+        report("gzip-missing")
+    if kind.startswith("text/html"):
+        report("document-type", kind)
+
+
 def _check_whole(document: Document) -> None:
     """Apply the rules that need the whole document."""
-    report, count = document.report, document.entries
+    report, count, listed = document.report, document.entries, document.listed
     is_index = document.kind == "sitemapindex"
     if not count and document.kind != "feed":
         report("index-empty" if is_index else "urlset-empty")
     if count > MAX_URLS:
         report("index-too-many" if is_index else "document-too-many-urls", f"{count:,}")
-    if is_index and document.listed.parents:
-        report("index-nested", f"listed in {document.listed.place}")
+    if is_index and listed.parents:
+        report("index-nested", f"listed in {listed.place}")
     if document.news > MAX_NEWS:
         report("news-too-many", f"{document.news:,}")
-    if text := newer_than(document.newest, document.listed.lastmod):
+    if document.newest is not None and listed.lastmod is not None:
+        _check_lastmod(report, document.newest, listed.lastmod)
+
+
+def _check_lastmod(report: ReportRule, newest: Moment, listed: Moment) -> None:
+    """Report whether the newest lastmod of a document is newer than in the index."""
+    # A date includes its whole day. If only one of the values is a date, its zone is not known.
+    slack = timedelta(0) if newest.is_date == listed.is_date else ZONES
+    if listed.is_date and not newest.is_date:
+        slack += timedelta(days=1, microseconds=-1)
+    if newest.at - listed.at > slack:
+        text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
         report("index-lastmod", text)

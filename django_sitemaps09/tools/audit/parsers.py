@@ -20,7 +20,8 @@ from urllib.parse import urljoin
 
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, NAMESPACES, SITEMAP_NAMESPACE, normalized
-from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
+from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, optional, peek
+from django_sitemaps09.tools.audit.rules import ReportRule
 
 etree = optional("lxml.etree")
 

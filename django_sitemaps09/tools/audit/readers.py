@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from io import BytesIO
+from itertools import chain, count
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol import MAX_BYTES, Base, normalized, reason_of
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, TrailingDataError, gunzip
 from django_sitemaps09.target import Store
+from django_sitemaps09.tools.audit.rules import ReportRule
 
 
 def optional(name: str) -> Any:
@@ -40,12 +42,6 @@ MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEMES = ("http", "https")
 _MAX_LAYERS = 3
-
-
-class ReportRule(Protocol):
-    """A function that reports a broken rule in a document, with the value or details and the line."""
-
-    def __call__(self, rule: str, text: object = "", line: int = 0) -> None: ...
 
 
 class Response(NamedTuple):
@@ -73,20 +69,21 @@ class Response(NamedTuple):
 
     def content(self, report: ReportRule) -> Iterator[bytes]:
         """Return the content without its layers of gzip. Raise `DocumentError` if the data are damaged."""
-        layers, chunks = int(self.is_encoded), self.decoded(report)
-        while True:
+        kind, chunks = self.header("content-type"), self.decoded(report)
+        for layer in count(2 if self.is_encoded else 1):
             head, chunks = peek(chunks, len(GZIP_MAGIC))
             if not head.startswith(GZIP_MAGIC):
-                return chunks
-            layers += 1
-            if layers > _MAX_LAYERS:
+                break
+            if layer > _MAX_LAYERS:
                 raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
-            if layers == 2:
-                text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
-                report("gzip-twice", text)
-            elif "xml" in (kind := self.header("content-type")) and not self.is_encoded:
+            if layer == 2:
+                report(
+                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                )
+            elif "xml" in kind and not self.is_encoded:
                 report("gzip-type", kind)
             chunks = _layer(chunks, report)
+        return chunks
 
 
 def _layer(chunks: Iterable[bytes], report: ReportRule) -> Iterator[bytes]:
@@ -126,12 +123,6 @@ def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
     return content, chain([content] if content else [], chunks)
 
 
-def read_start(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
-    """Return the first `most` bytes, and whether there are more."""
-    content, _ = peek(chunks, most + 1)
-    return content[:most], len(content) > most
-
-
 class Reader:
     """The base class for reading what is audited: a folder, a server, or the views of this project."""
 
@@ -159,11 +150,8 @@ class StoreReader(Reader):
                 file = None if name is None else self._store.open(name)
         except (ExportError, OSError) as error:
             raise DocumentError("document-unreachable", str(error)) from error
-        if file is None:
-            yield Response(url, 404, {}, iter(()))
-            return
-        with file:
-            yield Response(url, 200, {}, iter(partial(file.read, _CHUNK), b""))
+        with BytesIO() if file is None else file as content:
+            yield Response(url, 404 if file is None else 200, {}, iter(partial(content.read, _CHUNK), b""))
 
     def label(self, url: str) -> str:
         return self.name(url) or url
@@ -188,8 +176,9 @@ class ClientReader(Reader):
         if not parts.geturl().startswith(normalized(start)):
             raise DocumentError("document-unreachable", f"it is not on {start}")
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-        # As in `request.path_info`, the path does not include the script prefix.
-        path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
+        if path.startswith(self._prefix):
+            # As in `request.path_info`, the path does not include the script prefix.
+            path = f"/{path.removeprefix(self._prefix)}"
         # Requests must not share cookies, such as the one for the language.
         self._client.cookies.clear()
         try:

@@ -67,8 +67,7 @@ class Scratch:
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
-        digests: dict[int, tuple[str, bool]] = {}
-        others = set()
+        digests, others = dict[int, tuple[str, bool]](), set[str]()
         for url in urls:
             path, mark, query = url.partition("?")
             value = url, path.endswith("/")
@@ -79,9 +78,9 @@ class Scratch:
         # In the order of the index, rows are inserted faster.
         rows = [(digest, batch, digests[digest][1]) for digest in sorted(digests)]
         self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?, ?)", rows)
+        known, query = dict[str, str](), "SELECT batch, has_slash FROM urls WHERE digest = ?"
         if self._connection.total_changes - before == len(rows):
-            return {}, others
-        known, query = {}, "SELECT batch, has_slash FROM urls WHERE digest = ?"
+            return known, others
         for digest, (url, has_slash) in digests.items():
             [[first, first_has_slash]] = self._connection.execute(query, [digest])
             if first_has_slash != has_slash:
@@ -92,13 +91,11 @@ class Scratch:
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
-        digest = _digest(" ".join(sorted(urls)))
-        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [digest])
+        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [_group_digest(urls)])
 
     def has_group(self, urls: Collection[str]) -> bool:
-        """Return whether a group of alternates was passed to `add_group()`."""
-        digest = _digest(" ".join(sorted(urls)))
-        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
+        query = "SELECT 1 FROM groups WHERE digest = ?"
+        return any(self._connection.execute(query, [_group_digest(urls)]))
 
     def add_links(self, source: str, targets: Sequence[str], returns: Collection[str], place: str) -> None:
         """Remember the alternates of a URL, of which those in `returns` must link back."""
@@ -151,3 +148,7 @@ def _stable_digest(text: str) -> int:
 
 # Python's `hash()` is faster, but has fewer than 64 bits on some machines.
 _digest = hash if sys.hash_info.width == 64 else _stable_digest
+
+
+def _group_digest(urls: Collection[str]) -> int:
+    return _digest(" ".join(sorted(urls)))

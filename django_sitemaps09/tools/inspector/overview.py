@@ -18,7 +18,7 @@ from django_sitemaps09.protocol import Base, ItemError, excerpt, pluralize
 from django_sitemaps09.target.journal import RecordedRun, SectionChange, read_history, section_changes
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.audit import AuditReport, last_report
-from django_sitemaps09.tools.audit.rules.values import parse_lastmod
+from django_sitemaps09.tools.audit.values import parse_lastmod
 from django_sitemaps09.tools.inspector.lookup import Answer
 from django_sitemaps09.tools.status import SectionStatus, Status, sentences, status
 

@@ -20,8 +20,7 @@ from urllib3.exceptions import HTTPError
 
 from django_sitemaps09 import views
 from django_sitemaps09.exceptions import AuditError
-from django_sitemaps09.tools.audit import AuditInterrupted, audit, readers
-from django_sitemaps09.tools.audit.rules import pages as page_rules
+from django_sitemaps09.tools.audit import AuditInterrupted, audit, pages as page_rules, readers
 from tests.support.commands import failed, said
 from tests.support.internals import Client, Connections
 from tests.support.site_files import OTHER, PAGE, Answer, rules, site, sound, url, urlset, write

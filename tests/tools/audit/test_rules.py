@@ -17,8 +17,9 @@ from django.conf.locale import LANG_INFO
 from hypothesis import given, strategies as st
 
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.tools.audit import audit, audits, crawl, parsers, readers, scratch
-from django_sitemaps09.tools.audit.rules import Findings, links, robots as robots_rules, urls
+from django_sitemaps09.tools.audit import audit, audits, crawl, extensions, parsers, readers, scratch, urls
+from django_sitemaps09.tools.audit.rules import Findings
+from django_sitemaps09.tools.audit.values import parse_language
 from tests.support.configuration import BASE
 from tests.support.internals import MAX_BYTES, parse_base, protocol
 from tests.support.sections import listing
@@ -186,7 +187,7 @@ def test_invalid_xml_is_shown_with_the_text_around_it(line, comment, version, tm
 
 @pytest.mark.parametrize("most", [0, 1, 1_000])
 def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(links, "_MAX_GROUPS", most)
+    monkeypatch.setattr(extensions, "_MAX_GROUPS", most)
     link = f'<xhtml:link rel="alternate" hreflang="%s" href="{BASE}/words/%s%s/"/>'
 
     def version(language):
@@ -324,9 +325,7 @@ def test_the_inner_layers_of_gzip_have_a_limit(monkeypatch):
 def test_a_robots_txt_can_have_a_content_encoding():
     findings, body = Findings(), gzip.compress(f"User-agent: *\nSitemap: {BASE}/sitemap.xml\n".encode())
     reader = OneAnswer(body, **{"content-encoding": ["gzip"]})
-    robots = robots_rules.read_robots(
-        reader, robots_rules.RobotsLocation(parse_base(BASE)), ["*"], findings
-    )
+    robots = urls.read_robots(reader, parse_base(BASE), ["*"], findings)
     assert (robots.sitemaps, findings.result()) == ((f"{BASE}/sitemap.xml",), ())
 
 
@@ -362,8 +361,8 @@ def test_findings_of_another_host_are_added_up_to_the_limit():
 
 
 def blocking(text, *agents):
-    rules = robots_rules.RobotsRules(parse_base(BASE), text, *([agents] if agents else []))
-    return [*rules.blocking_agents(f"{BASE}/a")]
+    rules = urls.RobotsRules(parse_base(BASE), text, *([agents] if agents else []))
+    return rules.blocking_agents(f"{BASE}/a", rules.agents)
 
 
 @pytest.mark.parametrize(
@@ -391,8 +390,8 @@ def test_rules_are_read_in_each_form_that_protego_reads(line, end):
 @pytest.mark.parametrize("text", ["\n", "disallow:\n", "disallow:", " ", "user agent "])
 def test_whitespace_in_a_long_robots_txt_costs_little(text):
     started = time.process_time()
-    robots_rules.RobotsRules(parse_base(BASE), text * (500_000 // len(text)))
-    robots_rules.RobotsRules(parse_base(BASE), f"{text}{' ' * 500_000}x")
+    urls.RobotsRules(parse_base(BASE), text * (500_000 // len(text)))
+    urls.RobotsRules(parse_base(BASE), f"{text}{' ' * 500_000}x")
     assert time.process_time() - started < 10
 
 
@@ -410,7 +409,7 @@ def test_many_agents_cost_little():
 def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(register, document, is_valid):
     register(shop=listing(range(3), hosts=("shop.example.com",)), words=listing(range(3)))
     base = parse_base(BASE)
-    rules = urls.UrlRules(findings := Findings(), base, robots_rules.RobotsRules(base), OneAnswer(b""))
+    rules = urls.UrlRules(findings := Findings(), base, urls.RobotsRules(base), OneAnswer(b""))
     rules.check("a", f"{BASE}/{document}", [parsers.ReadEntry(1, f"{SHOP}/words/1/")], 0)
     rules.finish([f"{BASE}/{document}"])
     assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
@@ -430,7 +429,7 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(re
 def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(named, parents, count):
     """https://www.sitemaps.org/protocol.html#sitemaps_cross_submits"""
     reader = OneAnswer(f"Sitemap: {FILES}/{named}".encode())
-    rules = urls.UrlRules(findings := Findings(), None, robots_rules.RobotsRules(parse_base(FILES)), reader)
+    rules = urls.UrlRules(findings := Findings(), None, urls.RobotsRules(parse_base(FILES)), reader)
     for number in range(3):
         rules.check("a", f"{FILES}/a.xml", [parsers.ReadEntry(1, f"{BASE}/{number}/")], number)
     rules.finish([f"{FILES}/{name}" for name in ("a.xml", *parents)])
@@ -452,6 +451,6 @@ def test_the_codes_of_languages_are_valid_or_named_with_the_reason():
     valid = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
     unsupported = ["qqq", "xyz", "yue", "en-ZZ"]
     expected = dict.fromkeys(valid) | dict.fromkeys(unsupported, "hreflang-unsupported")
-    assert {code: links.parse_language(code)[1] for code in expected} == expected
-    assert links.parse_language("xx-en")[1:] == ("hreflang-code", "there is no language 'xx'")
-    assert links.parse_language("us-en")[1:] == ("hreflang-code", "the language comes first: write en-US")
+    assert {code: parse_language(code)[1] for code in expected} == expected
+    assert parse_language("xx-en")[1:] == ("hreflang-code", "there is no language 'xx'")
+    assert parse_language("us-en")[1:] == ("hreflang-code", "the language comes first: write en-US")

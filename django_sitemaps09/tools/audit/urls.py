@@ -1,12 +1,15 @@
-"""Check the URLs of entries: their form, host and directory, the URLconf, and robots.txt."""
+"""Check URLs: their form, host and directory, the URLconf, and robots.txt, which is checked, too."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -15,12 +18,15 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.routes import resolve_path
-from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.exceptions import DocumentError
+from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.protocol.robots import MAX_BYTES
 from django_sitemaps09.tools.audit.parsers import ReadEntry
-from django_sitemaps09.tools.audit.readers import Reader
-from django_sitemaps09.tools.audit.rules import Findings
-from django_sitemaps09.tools.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
+from django_sitemaps09.tools.audit.readers import Reader, StoreReader, optional, peek
+from django_sitemaps09.tools.audit.rules import Findings, Problem
+
+protego = optional("protego")
 
 _LONG = 1_024  #: The limit that Yandex documents.
 #: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
@@ -44,9 +50,27 @@ _MAX_COST = 500_000_000
 MAX_HOSTS = 20  #: Maximum number of other hosts whose robots.txt is read.
 #: Middleware that answers paths that the URLconf does not match.
 _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
+# A `User-agent` line in the forms that Protego reads. The version of an agent does not count.
+_AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*(?=\s|#|$)|[^\s/*#]*)", re.IGNORECASE)
+_OTHER = "no-agent-of-this-audit"  # The name that stands for all other agents.
+# A rule that forbids something. Protego also reads several misspellings.
+_DISALLOW = re.compile(r"\s*d[a-z]+(?:\s*:\s*|\s+)[^\s#:]", re.IGNORECASE)
+_CRAWLERS = ("Googlebot", "Bingbot")  # Crawlers whose rules are checked by default.
+# The name of a field that Google ignores, and several URLs, or a tag, in the value of a field.
+_MISSPELLED = re.compile(r"\s*(?:sitemaps|site[ _]map|sitemap[-_]url)\s*:", re.IGNORECASE)
+_SEVERAL = re.compile(r"[\s<>]|[,;]\s*https?:", re.IGNORECASE)
+_HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
-def url_problem(url: str) -> tuple[str, str] | None:
+def origin(url: str) -> Base | None:
+    """Return the origin of a URL, or `None` if the URL is invalid."""
+    try:
+        return protocol.origin(url)
+    except ValueError:
+        return None
+
+
+def url_problem(url: str) -> Problem | None:
     """Return the rule that the form of a URL breaks, with a detail; `None` if the form is valid."""
     if "#" in url:
         return "url-fragment", ""
@@ -58,7 +82,7 @@ def url_problem(url: str) -> tuple[str, str] | None:
 
 
 @lru_cache(1_000)
-def _cached_problem(url: str) -> tuple[str, str] | None:
+def _cached_problem(url: str) -> Problem | None:
     """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
     try:
         encoded = protocol.uri(url)
@@ -72,12 +96,106 @@ def _cached_problem(url: str) -> tuple[str, str] | None:
 
 def directory(url: str) -> str:
     """Return the URL of the directory that contains a document, with a slash at the end."""
-    return protocol.normalized(url).partition("?")[0].rpartition("/")[0] + "/"
+    return normalized(url).partition("?")[0].rpartition("/")[0] + "/"
 
 
 def is_inside(url: str, scope: str) -> bool:
     """Return whether the path of a URL is in a directory on the same host."""
-    return urlsplit(protocol.normalized(url)).path.startswith(urlsplit(scope).path)
+    return urlsplit(normalized(url)).path.startswith(urlsplit(scope).path)
+
+
+def is_sitemap_url(value: str) -> bool:
+    """Return whether the value of a `Sitemap` line is one absolute URL."""
+    return origin(value) is not None and not _SEVERAL.search(value)
+
+
+class RobotsRules:
+    """The rules of one robots.txt for `agents`, of which there are none if it forbids nothing.
+
+    `crawlers` of large engines have rules of their own. `sitemaps` has the URLs of the `Sitemap` lines.
+    """
+
+    def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
+        self.base, self._start = base, normalized(f"{base}/")
+        lines = [*_simplified(text, (*agents, *_CRAWLERS))]
+        self._parser: Any = protego.Protego.parse("\n".join(lines))
+        self.agents = agents if any(map(_DISALLOW.match, lines)) else ()
+        named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
+        self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
+        self._size = len(text) * (len(self.agents) + len(self.crawlers))
+        sitemaps: dict[str, str] = {}
+        for url in map(str.strip, self._parser.sitemaps):
+            sitemaps.setdefault(normalized(url), url)
+        self.sitemaps = tuple(sitemaps.values())
+
+    def blocking_agents(self, url: str, agents: Sequence[str]) -> list[str]:
+        """Return the agents that must not request a URL. URLs on other hosts have rules of their own."""
+        if not agents or not (url := normalized(url)).startswith(self._start):
+            return []
+        return [agent for agent in agents if not self._parser.can_fetch(url, agent)]
+
+    def cost(self, urls: Sequence[str]) -> int:
+        """Return the cost of `blocking_agents()` for these URLs: wildcards search whole URLs."""
+        return self._size * (100 * len(urls) + sum(map(len, urls))) // 100
+
+
+def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a robots.txt, with one name for all agents but these, and without versions."""
+    # Protego keeps the rules of each agent: with thousands of agents, they would not fit into memory.
+    names = {"*"}
+    for agent in agents:
+        for name in re.findall(r"[\w-]+", agent.lower()):
+            # A crawler without rules of its own, such as Googlebot-News, uses those of Googlebot.
+            names.update(accumulate(name.split("-"), "{}-{}".format))
+    for line in text.splitlines():
+        match = _AGENT.match(line)
+        name = match[1].lower() if match else ""
+        yield f"User-agent: {name if name in names else _OTHER}" if match else line
+
+
+def read_robots(
+    reader: Reader, base: Base, agents: Sequence[str], findings: Findings, file: Path | None = None
+) -> RobotsRules:
+    """Read the robots.txt of a host, or else a `file`, and apply the rules that need no other document."""
+    url, content = f"{base}/robots.txt", None
+    # A folder need not have one.
+    report, is_expected = findings.at(reader.label(url)), not isinstance(reader, StoreReader)
+    try:
+        with reader.open(url) as response:
+            if response.status >= 500 or response.status == 429:
+                raise DocumentError("robots-unreachable", f"status {response.status}")
+            if response.status < 400:
+                content, _ = peek(response.decoded(report), MAX_BYTES + 1)
+        if content is None and file is not None and file.is_file():
+            with file.open("rb") as opened:
+                content = opened.read(MAX_BYTES + 1)
+    except (DocumentError, OSError) as error:
+        report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
+        is_expected = False
+    if content is None:
+        content = b""
+    else:
+        is_expected = True
+    if len(content) > MAX_BYTES:
+        report("robots-size", f"more than {MAX_BYTES:,} bytes")
+    content = content[:MAX_BYTES].removeprefix(codecs.BOM_UTF8)
+    if is_html := _HTML.match(content):
+        report("robots-type", "it contains HTML")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        report("robots-encoding", error)
+        text = content.decode(errors="replace")
+    robots = RobotsRules(base, text, agents)
+    if not robots.sitemaps and not is_html and is_expected:
+        report("robots-no-sitemap")
+    for sitemap in robots.sitemaps:
+        if not is_sitemap_url(sitemap):
+            report("robots-line", sitemap)
+    for number, line in enumerate(text.splitlines(), 1):
+        if _MISSPELLED.match(line):
+            report("robots-misspelled", line.strip(), number)
+    return robots
 
 
 class UrlRules:
@@ -89,7 +207,7 @@ class UrlRules:
         # Findings for the URLs of a document that are on another host.
         self._others: dict[Base, Findings] = {}
         # The documents that the robots.txt of each host names.
-        self._named = {robots.base: {*map(protocol.normalized, robots.sitemaps)}}
+        self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left, self._crawlers = _MAX_COST, robots.crawlers
@@ -119,12 +237,11 @@ class UrlRules:
 
         These are the document and its indexes. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
         """
-        names = [*map(protocol.normalized, documents)]
         for host, findings in self._others.items():
             if host not in self._named and len(self._named) <= MAX_HOSTS:
-                robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
-                self._named[host] = {*map(protocol.normalized, robots.sitemaps)}
-            if self._named.get(host, set()).isdisjoint(names):
+                robots = read_robots(self._reader, host, (), Findings())
+                self._named[host] = {*map(normalized, robots.sitemaps)}
+            if self._named.get(host, set()).isdisjoint(map(normalized, documents)):
                 self._findings.add_all(findings)
         self._others.clear()
 
@@ -151,13 +268,12 @@ class UrlRules:
 
     def blocking_agents(self, url: str) -> list[str]:
         """Return the forbidden agents. Report the first URL that is only forbidden for large engines."""
-        blocking = [*self._robots.blocking_agents(url)]
-        if self._crawlers and not blocking:
-            crawlers = " and ".join(self._robots.blocking_agents(url, self._crawlers))
-            if crawlers:
-                label = self._reader.label(f"{self._robots.base}/robots.txt")
-                self._findings.add(label, "robots-blocks-crawler", f"{url} is forbidden for {crawlers}")
-                self._crawlers = []
+        blocking = self._robots.blocking_agents(url, self._robots.agents)
+        names = self._robots.blocking_agents(url, self._crawlers) if self._crawlers and not blocking else ()
+        if names:
+            label, text = self._reader.label(f"{self._robots.base}/robots.txt"), " and ".join(names)
+            self._findings.add(label, "robots-blocks-crawler", f"{url} is forbidden for {text}")
+            self._crawlers = []
         return blocking
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
@@ -186,6 +302,6 @@ class UrlRules:
         if not url or origin(url) != self._base:
             return True
         try:
-            return resolve_path(urlsplit(protocol.normalized(url)).path, conf.urlconf).match is not None
+            return resolve_path(urlsplit(normalized(url)).path, conf.urlconf).match is not None
         except Exception:  # noqa: BLE001 a converter of the project can raise anything
             return False

@@ -1,4 +1,4 @@
-"""Check the values of entries: lastmod, changefreq and priority."""
+"""Check the values of entries: lastmod, changefreq and priority, and codes of languages and countries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
-from django_sitemaps09.protocol import CHANGEFREQS
+from django_sitemaps09.protocol import CHANGEFREQS, hreflang, hreflang_warning
 from django_sitemaps09.tools.audit.parsers import ReadEntry
-from django_sitemaps09.tools.audit.readers import ReportRule
+from django_sitemaps09.tools.audit.rules import ReportRule
 
 # The forms that both the W3C note and the XSD allow.
 _STRICT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
@@ -21,15 +22,22 @@ _VALID = re.compile(
     r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _PRIORITY = re.compile(r"\+?0*(\.\d+|0(\.\d*)?|1(\.0*)?)|-0*(0(\.0*)?|\.0+)", re.ASCII)
-_LONGEST = 100  # Maximum length of a value that is parsed and cached. A longer value is not a date.
+LONGEST = 100  #: Maximum length of a value that is parsed and cached. A longer value is invalid.
 _FRACTION = re.compile(r"\.\d+")
-#: Tolerances for clocks and time zones.
-_CLOCK, _ZONES = timedelta(minutes=5), timedelta(hours=14)
+_CLOCK, ZONES = timedelta(minutes=5), timedelta(hours=14)  #: Tolerances for clocks and time zones.
 #: The lastmods of a site are alike if a share of them is within `_ALIKE`, and at least `_ALIKE_URLS` exist.
 #: A sample of them is compared.
 _ALIKE, _ALIKE_URLS, _ALIKE_SHARE = timedelta(minutes=10), 50, 0.95
 _SAMPLE = 10_000
 _FIRST_YEAR = 1990  # There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
+
+_CODES = files(__package__).joinpath("codes.txt").read_text("utf-8")
+_BLOCKS = (re.sub("(?m)^#.*", "", block).split() for block in _CODES.split("\n\n"))
+_TWO, _THREE, _REGIONS, _PAIRS = map(dict.fromkeys, _BLOCKS)
+# Codes that were withdrawn, which some programs still write.
+_LANGUAGES = {pair[:2] for pair in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
+_SHORT = {pair[3:]: pair[:2] for pair in _TWO}
+_MISTAKES = dict(pair.split("=") for pair in _PAIRS)
 
 
 class Moment(NamedTuple):
@@ -49,7 +57,7 @@ class ParsedValue(NamedTuple):
 def parse_lastmod(text: str | None) -> ParsedValue:
     """Parse a W3C date or time, with or without whitespace around it."""
     text = (text or "").strip()
-    return ParsedValue() if len(text) > _LONGEST else _parse(text)
+    return ParsedValue() if len(text) > LONGEST else _parse(text)
 
 
 @lru_cache(20_000)
@@ -64,9 +72,8 @@ def _parse(text: str) -> ParsedValue:
         at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
     except (ValueError, OverflowError):
         return ParsedValue()
-    return ParsedValue(
-        Moment(at, "T" not in value), None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
-    )
+    rule = None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+    return ParsedValue(Moment(at, "T" not in value), rule)
 
 
 class Lastmods:
@@ -100,19 +107,6 @@ class Lastmods:
         return None
 
 
-def newer_than(newest: Moment | None, listed: Moment | None) -> str | None:
-    """Return the text of the finding if the newest lastmod of a document is newer than in the index."""
-    if newest is None or listed is None:
-        return None
-    # A date includes its whole day. If only one of the values is a date, its zone is not known.
-    slack = timedelta(0) if newest.is_date == listed.is_date else _ZONES
-    if listed.is_date and not newest.is_date:
-        slack += timedelta(days=1, microseconds=-1)
-    if newest.at - listed.at <= slack:
-        return None
-    return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
-
-
 def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime) -> list[Moment]:
     """Check the values of a batch of entries. Return the valid lastmods."""
     moments: list[Moment] = []
@@ -122,7 +116,7 @@ def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime
             if moment is not None:
                 moments.append(moment)
                 # It is in the future everywhere on earth.
-                if moment.at > now + (_ZONES if moment.is_date else _CLOCK):
+                if moment.at > now + (ZONES if moment.is_date else _CLOCK):
                     rule = "lastmod-future"
                 elif moment.at.year < _FIRST_YEAR:
                     rule = "lastmod-old"
@@ -133,3 +127,38 @@ def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime
         if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
             report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
     return moments
+
+
+@lru_cache(1_000)
+def parse_language(language: str) -> tuple[str, str | None, str]:
+    """Return the normalized code of a language, the rule that it breaks or `None`, and the reason.
+
+    Results are cached, so pass at most `LONGEST` characters. A longer language is invalid.
+    """
+    try:
+        code = hreflang(language)
+    except ValueError as error:
+        return language, "hreflang-code", str(error)
+    if "_" in language or "@" in language:
+        return code, "hreflang-code", f"write {code}"
+    name, *parts = code.split("-")
+    if name == "x":
+        return code, None, ""
+    if name in _SHORT:
+        return code, "hreflang-code", f"write {'-'.join([_SHORT[name], *parts])}"
+    if len(name) == 2 and name not in _LANGUAGES:
+        right = _MISTAKES.get(name)
+        reason = f"write {right}" if right else f"there is no language {name!r}"
+        if parts and parts[-1].lower() in _LANGUAGES and name.upper() in _REGIONS:
+            reason = f"the language comes first: write {parts[-1].lower()}-{name.upper()}"
+        return code, "hreflang-code", reason
+    warning = hreflang_warning(code)
+    if warning is None and len(name) == 3 and name not in _THREE:
+        warning = f"there is no language {name!r} in ISO 639-2"
+    elif warning is None and parts and len(parts[-1]) == 2 and parts[-1] not in _REGIONS:
+        warning = f"there is no country {parts[-1]!r}"
+    return code, warning and "hreflang-unsupported", warning or ""
+
+
+def is_country(code: str) -> bool:
+    return code.upper() in _REGIONS

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from django_sitemaps09.protocol import excerpt
-from django_sitemaps09.tools.audit.readers import ReportRule
 
 MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
 _MAX_EXAMPLE = 600  # Maximum length of an example in characters. A position and two URLs usually fit.
 
 Severity = Literal["error", "warning"]
+Problem = tuple[str, str]  #: A broken rule, and the value or details.
 
 
 class Rule(NamedTuple):
@@ -173,6 +173,12 @@ class Finding:
         return self.count <= self.accepted
 
 
+class ReportRule(Protocol):
+    """A function that reports a broken rule in a document, with the value or details and the line."""
+
+    def __call__(self, rule: str, text: object = "", line: int = 0) -> None: ...
+
+
 class Findings:
     """Findings of one audit so far: the counts and the examples."""
 
@@ -181,20 +187,18 @@ class Findings:
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def at(self, place: str) -> ReportRule:
-        """Return a function that counts a finding in the document `place`."""
+        """Return a function that counts findings in the document `place`."""
         return partial(self.add, place)
 
     def add(self, place: str, rule: str, text: object = "", line: int = 0) -> None:
-        """Count a finding. `place` is the document, and `text` the value with further details."""
         if RULES[rule].is_once and self._last_places.get(rule) == place:
             return
         self._last_places[rule] = place
         self._counts[rule] += 1
         examples = self._examples[rule]
         if len(examples) < MAX_EXAMPLES:
-            position = f"{place}:{line}" if line else place
-            content = excerpt(text, _MAX_EXAMPLE)
-            examples.append(excerpt(f"{position}: {content}" if content else position, _MAX_EXAMPLE))
+            parts = (f"{place}:{line}" if line else place, excerpt(text, _MAX_EXAMPLE))
+            examples.append(excerpt(": ".join(filter(None, parts)), _MAX_EXAMPLE))
 
     def add_all(self, others: Findings) -> None:
         """Add the findings of others, whose examples follow these."""
