@@ -161,8 +161,8 @@ class Crawl:
                 continue
             elif not is_inside(url, scope):
                 report("index-scope", f"{url} is not in {scope}", entry.line)
-            lastmod = parse_lastmod(entry.lastmod).moment
-            yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
+            place = f"{document.place}:{entry.line}"
+            yield ListedDocument(url, place, parents, parse_lastmod(entry.lastmod))
 
 
 def _batches(document: Document, response: Response, thread: ParserThread) -> Iterator[DocumentPart]:

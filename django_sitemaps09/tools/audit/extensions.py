@@ -159,12 +159,6 @@ _NEWS = _Elements("news", (*_NEWS_NAMES, *News.dropped_tags), News.dropped_tags)
 _PARTS = {"sitemap-image": "image", "sitemap-video": "video", "sitemap-news": "news", "/xhtml": "xhtml"}
 _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
 _ZONE = re.compile(r"(Z|[+-]\d\d:\d\d)$")
-# Google also accepts times without seconds here.
-_NEWS_DATES = (None, "lastmod-ambiguous")
-
-
-def _is_date(text: str) -> bool:
-    return parse_lastmod(text).rule in _NEWS_DATES
 
 
 def _is_number(text: str, least: int, most: int) -> bool:
@@ -186,7 +180,7 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "duration": partial(_is_number, least=1, most=MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
-    **dict.fromkeys(("expiration_date", "publication_date"), _is_date),
+    **dict.fromkeys(("expiration_date", "publication_date"), lambda text: parse_lastmod(text) is not None),
     **dict.fromkeys(("family_friendly", "requires_subscription", "live"), _word("yes|no")),
     "restriction": _word(r"[A-Z]{2}(\s+[A-Z]{2})*"),
     "platform": _word(r"(web|mobile|tv)(\s+(web|mobile|tv))*"),
@@ -269,14 +263,12 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
     language = texts.get("language", "").strip()
     if language and not _NEWS_LANGUAGE.fullmatch(language):
         yield "news-language", repr(language)
-    if date := texts.get("publication_date", "").strip():
-        moment, rule = parse_lastmod(date)
-        if rule not in _NEWS_DATES:
-            yield "news-date", repr(date)
-        elif moment is not None:
-            if not moment.is_date and _ZONE.search(date) is None:
-                yield "news-zone", date
-            # A date includes its whole day, in any time zone.
-            slack = timedelta(days=2) if moment.is_date else timedelta(0)
-            if moment.at + slack < now - timedelta(days=NEWS_DAYS):
-                yield "news-old", date
+    date = texts.get("publication_date", "").strip()
+    if (moment := parse_lastmod(date)) is not None:
+        if not moment.is_date and _ZONE.search(date) is None:
+            yield "news-zone", date
+        # A date includes its whole day, in any time zone.
+        if moment.at + timedelta(days=2 if moment.is_date else 0) < now - timedelta(days=NEWS_DAYS):
+            yield "news-old", date
+    elif date:
+        yield "news-date", repr(date)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -23,7 +22,7 @@ from django_sitemaps09.protocol import normalized, reason_of, uri
 from django_sitemaps09.target.local import create_whole, read_plain
 from django_sitemaps09.target.manifest import PARSE_ERRORS
 from django_sitemaps09.tools.audit.parsers import etree
-from django_sitemaps09.tools.audit.readers import Reader, Response, peek
+from django_sitemaps09.tools.audit.readers import Reader, Response, http_date, peek
 from django_sitemaps09.tools.audit.rules import Findings, Problem
 from django_sitemaps09.tools.audit.scratch import SampledPage
 from django_sitemaps09.tools.audit.values import parse_lastmod
@@ -46,8 +45,7 @@ _LINK = re.compile(
 # Codes of languages that are also written as another one: old ones, and the forms of Norwegian.
 _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "tl": "fil", "mo": "ro"}
 _MODIFIED = ("article:modified_time", "og:updated_time")
-_FORMAT = 1  # The version of a history.
-_MAX_HISTORY = 500_000_000  # Maximum number of bytes of a history.
+_FORMAT, _MAX_HISTORY = 1, 500_000_000  # The version of a history, and its maximum number of bytes.
 # Elements whose text changes without the page: https://html.spec.whatwg.org/#sections
 _CHANGING = ("script", "style", "nav", "header", "footer", "noscript", "template")
 
@@ -83,7 +81,7 @@ class History:
             return []
         known_text, known_lastmod, known_day = self._pages.get(page.url, ("", None, ""))
         self._pages[page.url] = [text, page.lastmod or "", today]
-        known, lastmod = parse_lastmod(known_lastmod).moment, parse_lastmod(page.lastmod).moment
+        known, lastmod = parse_lastmod(known_lastmod), parse_lastmod(page.lastmod)
         if known is None or lastmod is None:
             return []
         self.compared += 1
@@ -158,13 +156,13 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
         if _forbids_indexing(tag):
             yield "page-noindex", f"X-Robots-Tag: {tag}"
     document = etree.Element("html") if document is None else document
-    modified, noindex = _last_modified(response), ""
+    modified, noindex = http_date(response.header("last-modified")), ""
     for meta in document.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").strip().lower()
         value = meta.get("content") or ""
         if name in _ROBOTS_NAMES and _forbids_indexing(value):
             noindex = f'<meta name="{name}" content="{value}">'
-        elif name in _MODIFIED and (moment := parse_lastmod(value).moment):
+        elif name in _MODIFIED and (moment := parse_lastmod(value)):
             modified = moment.at
     if noindex:
         yield "page-noindex", noindex
@@ -177,18 +175,10 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
         yield "page-canonicals", " and ".join(sorted(canonicals))
     elif canonicals - {_comparable(page.url, "")}:
         yield "page-canonical", canonicals.pop()
-    moment = parse_lastmod(page.lastmod).moment
+    moment = parse_lastmod(page.lastmod)
     # A date includes its whole day.
     if moment and modified and modified > moment.at + (2 * _DAY if moment.is_date else _DAY):
         yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
-
-
-def _last_modified(response: Response) -> datetime | None:
-    with suppress(ValueError, TypeError, OverflowError):
-        # Not Django's parser: many servers send another form of the time zone or of the day.
-        modified = parsedate_to_datetime(response.header("last-modified"))
-        return modified if modified.tzinfo is not None else modified.replace(tzinfo=timezone.utc)
-    return None
 
 
 def _canonicals(url: str, response: Response, document: Any) -> Iterator[str | None]:
@@ -213,16 +203,13 @@ def _comparable(url: str, reference: str) -> str | None:
 
 
 def _forbids_indexing(value: str) -> bool:
-    """Return whether the rules in a value forbid indexing to all crawlers, or to Googlebot or Bingbot.
-
-    A rule after the name of a crawler is for that crawler. `none` can be the value of another rule.
-    """
+    """Return whether the rules in a value forbid indexing to all crawlers, or to Googlebot or Bingbot."""
     is_meant = True
     for part in value.split(","):
-        match = _AGENT.match(part)
-        if match is not None and _VALUED.fullmatch(match[1]):
-            continue
-        if match is not None:
+        if match := _AGENT.match(part):
+            # `none` can also be the value of a rule.
+            if _VALUED.fullmatch(match[1]):
+                continue
             is_meant, part = match[1].lower() in ("*", *_ROBOTS_NAMES), match[2]
         if is_meant and not {"noindex", "none"}.isdisjoint(part.lower().split()):
             return True
@@ -236,12 +223,12 @@ def _primary(language: str) -> str:
 
 def _html(response: Response) -> Any:
     """Parse the beginning of an HTML page. Return `None` if it is empty or cannot be parsed."""
-    kind = response.header("content-type").lower()
+    kind = response.header("content-type")
     # A browser takes a page without a type for HTML, too.
-    if kind and "html" not in kind:
+    if kind and "html" not in kind.lower():
         return None
     body, _ = peek(response.content(lambda *_: None), MAX_PAGE)
-    charset = re.search(r"charset=[\"']?([\w-]+)", response.header("content-type"), re.ASCII)
+    charset = re.search(r"charset=[\"']?([\w-]+)", kind, re.ASCII)
     try:
         parser = etree.HTMLParser(encoding=charset and charset[1], no_network=True, huge_tree=False)
         return etree.fromstring(body[:MAX_PAGE], parser)

@@ -1,4 +1,4 @@
-"""Parse documents as streams of entries: sitemaps and indexes as XML, and sitemaps as text."""
+"""Parse documents as streams of entries: sitemaps and indexes as XML, feeds, and sitemaps as text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from datetime import timezone
-from email.utils import parsedate_to_datetime
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
@@ -20,38 +18,35 @@ from urllib.parse import urljoin
 
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, NAMESPACES, SITEMAP_NAMESPACE, normalized
-from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, optional, peek
-from django_sitemaps09.tools.audit.rules import ReportRule
+from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, http_date, optional, peek
+from django_sitemaps09.tools.audit.rules import Problem, ReportRule
 
 etree = optional("lxml.etree")
 
 DocumentKind = Literal["urlset", "sitemapindex", "text", "feed"]
 
-#: The tag of an alternate.
-LINK = f"{{{NAMESPACES['xhtml']}}}link"
+LINK = f"{{{NAMESPACES['xhtml']}}}link"  #: The tag of an alternate.
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
 #: The elements of an entry in the order of the XSD.
 _ORDER = {"urlset": ("loc", "lastmod", "changefreq", "priority"), "sitemapindex": ("loc", "lastmod")}
 # The feeds of the protocol: by the tag of the root, the tags of the list of entries and of an entry.
-_ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
-_FEEDS = {f"{{{space}}}feed": (f"{{{space}}}feed", f"{{{space}}}entry") for space in _ATOM}
-_FEEDS["rss"] = ("channel", "item")
-# RFC 3339.
-_ATOM_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_ATOM = ("{http://www.w3.org/2005/Atom}", "{http://purl.org/atom/ns#}")
+_FEEDS = {f"{start}feed": (f"{start}feed", f"{start}entry") for start in _ATOM} | {
+    "rss": ("channel", "item")
+}
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
-_NEAR = 30  # Number of characters that are shown before the place of an error, and after it.
-# Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter. As
-# many bytes before a piece are searched again for text that the schema does not allow.
+_NEAR, _MAX_STRAY = 30, 60  # Number of characters that are shown beside an error, and of stray text.
+# Number of bytes that show whether a document is empty or HTML, since a server's first chunk can be shorter,
+# and of bytes before a piece that are searched again for text that the schema does not allow.
 _START = 512
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
-# Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
-# rejects a piece of more than ten million bytes.
+# Maximum number of bytes to parse at a time, after which the limits below are checked.
 _PIECE = 65_536
-# Number of bytes after which the thread of the parsers is renewed, and those that a parser counts for:
-# collecting garbage takes much less time than parsing that.
+# Number of bytes after which the thread of the parsers is renewed, and those that a parser counts for.
 _MAX_PARSED, _PARSER = 10_000_000, 4_000
 MAX_CHILDREN, MAX_DESCENDANTS = 5_000, 50_000  #: Maximum number of elements in an entry, and at any depth.
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
@@ -61,6 +56,7 @@ _USUAL = 8  # Number of elements in a usual entry.
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
+_MAX_NAMES = 1_000  # Maximum length of a namespace, and of the names in an entry whose result is kept.
 # Bytes that may be text or an attribute that the schema does not allow, found in a tenth of the time.
 _MAY_BE_STRAY = re.compile(
     rb"<(?:url|loc|lastmod|changefreq|priority|sitemap)\s"
@@ -73,8 +69,6 @@ _STRAY = (
     " | @*[not(namespace-uri())] | *[namespace-uri()=$own]/@*[not(namespace-uri())]"
     " | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
 )
-_MAX_STRAY = 60
-_MAX_NAMES = 1_000  # Maximum length of a namespace, and of the names in an entry whose result is kept.
 # The beginning of an HTML document. XML parsers reject most of them for other reasons.
 _HTML = re.compile(
     rb"\s*(?:(?:<\?xml[^>]*>|<!--(?:(?!-->).)*-->)\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -120,6 +114,35 @@ def is_text(url: str, content_type: str) -> bool:
     return is_plain or path.endswith(".txt")
 
 
+class ParserThread:
+    """The thread in which documents are parsed. Close it to end it.
+
+    lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
+    up to a limit of libxml2, after which it parses no document with new names in the same thread.
+    Elements can be read in all threads. Removing them in another thread damages the memory.
+    """
+
+    def __init__(self) -> None:
+        self._pool, self._size = ThreadPoolExecutor(1, "sitemap-xml"), 0
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def renew(self) -> None:
+        """Start another thread, and collect garbage, if many bytes were parsed in this one."""
+        self._size += _PARSER
+        if self._size > _MAX_PARSED:
+            self.close()
+            # Parsers are reference cycles that keep names, too, which Python does not count.
+            gc.collect()
+            self._pool, self._size = ThreadPoolExecutor(1, "sitemap-xml"), 0
+
+    def call(self, function: Callable[..., Any], *chunk: bytes) -> Any:
+        """Call a function in the thread, with the bytes that it parses."""
+        self._size += sum(map(len, chunk))
+        return self._pool.submit(function, *chunk).result()
+
+
 def batches(
     chunks: Iterator[bytes], report: ReportRule, thread: ParserThread, *, text: bool
 ) -> Iterator[DocumentPart]:
@@ -150,9 +173,8 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
     for chunk in chain([first], chunks, [b"\n"]):
         *lines, rest = (rest[:_MAX_VALUE] + chunk).split(b"\n")
         entries = []
-        for line in lines:
-            number += 1
-            line = line.removesuffix(b"\r")
+        for content in lines:
+            number, line = number + 1, content.removesuffix(b"\r")
             text = line.decode(errors="replace")
             if line.strip():
                 entries.append(ReadEntry(number, text))
@@ -164,42 +186,22 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
             return
 
 
-class ParserThread(ExitStack):
-    """The thread in which documents are parsed. `renew()` can start another one. Close it to end it.
-
-    lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
-    up to a limit of libxml2, after which it parses no document with new names in the same thread.
-    Elements can be read in all threads. Removing them in another thread damages the memory.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._start()
-
-    def _start(self) -> None:
-        self._pool, self._size = self.enter_context(ThreadPoolExecutor(1, "sitemap-xml")), 0
-
-    def renew(self) -> None:
-        """Start another thread, and collect garbage, if many bytes were parsed in this one."""
-        self._size += _PARSER
-        if self._size > _MAX_PARSED:
-            self.close()
-            # Parsers are reference cycles that keep names, too, which Python does not count.
-            gc.collect()
-            self._start()
-
-    def call(self, function: Callable[..., Any], *chunk: bytes) -> Any:
-        """Call a function in the thread, with the bytes that it parses."""
-        self._size += sum(map(len, chunk))
-        return self._pool.submit(function, *chunk).result()
+def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
+    thread.renew()
+    document = _XmlDocument(report)
+    for chunk in chunks:
+        yield thread.call(document.feed, chunk)
+        # The next chunk can be late, or damaged.
+        if document.error is not None:
+            raise document.error
+        if document.count > MAX_URLS:
+            thread.call(document.remove_part)
+            return
+    thread.call(document.close)
 
 
 class _Text:
-    """The last two chunks of a document, to show the place of its first error.
-
-    `held` has the first ones of those without entries: after an error, a parser returns none, but can
-    report the error only at the end.
-    """
+    """The last two chunks of a document, to show the place of its first error."""
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
@@ -207,6 +209,7 @@ class _Text:
         self._looks = 10
         #: The two chunks, the number of lines before them, and of characters of the line that ends in them.
         self.window: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
+        #: The first window without entries: after an error, a parser may report it only at the end.
         self.held: tuple[bytes, bytes, int, int] | None = None
 
     def add(self, chunk: bytes) -> None:
@@ -234,25 +237,8 @@ class _Text:
         self.error = DocumentError(rule, f"{first.message.strip()} ({where})")
 
 
-def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
-    thread.renew()
-    document = _XmlDocument(report)
-    for chunk in chunks:
-        yield thread.call(document.feed, chunk)
-        # The next chunk can be late, or damaged.
-        if document.error is not None:
-            raise document.error
-        if document.count > MAX_URLS:
-            thread.call(document.remove_part)
-            return
-    thread.call(document.close)
-
-
 class _XmlDocument:
-    """An XML document while it is parsed, in the thread of the parsers.
-
-    There is one call for each piece, since a call takes as long as parsing a small document.
-    """
+    """An XML document while it is parsed. Each call in the thread takes as long as parsing a small one."""
 
     def __init__(self, report: ReportRule) -> None:
         self._report, self._text = report, _Text()
@@ -260,15 +246,11 @@ class _XmlDocument:
         self._parser, self._head = _parser(("start",)), bytearray()
         self._kind: DocumentKind = "urlset"
         # The tags of the list of entries, which is usually the root, and of an entry, and their namespace.
-        self._tags: tuple[str, str] | None = None
-        self._start = ""
+        self._tags, self._start = cast("tuple[str, str] | None", None), ""
         # The list of entries, the elements of the last part in it, and its last bytes.
-        self._parent: Any = None
-        self._children: Sequence[Any] = ()
-        self._recent = b""
-        self._unknown = self._elements = self._open_size = 0
-        #: The number of entries, and the error after the last one.
-        self.count, self.error = 0, cast("DocumentError | None", None)
+        self._parent, self._children, self._recent = cast("Any", None), list[Any](), b""
+        self._unknown = self._elements = self._open_size = self.count = 0
+        self.error: DocumentError | None = None  #: The error after the last entry.
 
     def feed(self, chunk: bytes) -> DocumentPart:
         """Parse a piece, and return the entries that end in it."""
@@ -327,9 +309,8 @@ class _XmlDocument:
 
     def _find_root(self, chunk: bytes) -> None:
         self._parse(chunk)
-        element = next((element for _, element in self._parser.read_events()), None)
-        if element is not None:
-            self._check_root(element)
+        if (event := next(iter(self._parser.read_events()), None)) is not None:
+            self._check_root(event[1])
             self._parser = _parser(("start", "end", "start-ns"), self._tags)
         elif self.error is not None:
             encoding = _encoding(bytes(self._head))
@@ -371,9 +352,8 @@ class _XmlDocument:
                 self._parent = item
             elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
                 # The name of each element would contain it.
-                raise DocumentError(
-                    "document-limit", f"a namespace has more than {_MAX_NAMES:,} characters"
-                )
+                text = f"a namespace has more than {_MAX_NAMES:,} characters"
+                raise DocumentError("document-limit", text)
         return entries
 
     def remove_part(self) -> None:
@@ -388,9 +368,8 @@ class _XmlDocument:
         total = _count_all(parent)
         if total > _USUAL * len(children):
             # Removing an element takes quadratic time, unless the elements inside are removed first.
-            for child in children:
-                for element in child:
-                    element.clear()
+            for element in chain.from_iterable(children):
+                element.clear()
         del parent[: len(children)]
         rest = _count_all(parent)
         self._elements += total - rest
@@ -417,10 +396,10 @@ def _count_all(element: Any) -> int:
 
 def _check_stray(parent: Any, report: ReportRule) -> None:
     """Report the first text or attribute that the schema does not allow."""
-    if found := etree.XPath(_STRAY)(parent, own=etree.QName(parent).namespace or ""):
-        value, line = found[0].strip()[:_MAX_STRAY], found[0].getparent().sourceline
-        if found[0].is_attribute:
-            report("element-attribute", f'{found[0].attrname}="{value}"', line)
+    for text in etree.XPath(_STRAY)(parent, own=etree.QName(parent).namespace or ""):
+        value, line = text.strip()[:_MAX_STRAY], text.getparent().sourceline
+        if text.is_attribute:
+            report("element-attribute", f'{text.attrname}="{value}"', line)
         else:
             report("element-text", value, line)
 
@@ -461,13 +440,10 @@ def _feed_entry(element: Any) -> ReadEntry | None:
 
 def _w3c_date(text: str, name: str) -> str:
     """Return the date of a feed as a W3C date. An invalid one has the name of its element before it."""
-    if name == "updated" and _ATOM_DATE.fullmatch(text.upper()):
+    if name == "updated" and _RFC_3339.fullmatch(text.upper()):
         return text.upper()
-    # An RFC 822 date can have no weekday, and names of months in any language.
-    with suppress(ValueError, TypeError, LookupError, OverflowError):
-        if name == "pubDate":
-            moment = parsedate_to_datetime(text)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat()
+    if name == "pubDate" and (moment := http_date(text)) is not None:
+        return moment.isoformat()
     return f"{name} {text}"
 
 
@@ -493,9 +469,7 @@ def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> 
 
 
 @lru_cache(4_096)
-def _names(
-    tags: tuple[str, ...], kind: DocumentKind, start: str
-) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
+def _names(tags: tuple[str, ...], kind: DocumentKind, start: str) -> tuple[list[str | None], list[Problem]]:
     """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
     order = _ORDER[kind]
     names = [
@@ -511,4 +485,4 @@ def _names(
     if ranks != sorted(ranks):
         written = " ".join(name or tag for name, tag in zip(names, tags, strict=True))
         problems.append(("element-order", f"schema only: {written}"))
-    return tuple(names), tuple(problems)
+    return names, problems

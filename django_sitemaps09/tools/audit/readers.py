@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
 from io import BytesIO
@@ -30,6 +32,14 @@ def optional(name: str) -> Any:
         return import_module(name)
     except ImportError:
         return None
+
+
+def http_date(text: str) -> datetime | None:
+    """Parse the date of a header or an RSS feed. Django's parser knows only one form of its zone and day."""
+    with suppress(ValueError, TypeError, LookupError, OverflowError):
+        moment = parsedate_to_datetime(text)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+    return None
 
 
 urllib3 = optional("urllib3")
@@ -256,11 +266,9 @@ class HttpReader(Reader):
 
 def _target(url: str, location: str) -> str:
     """Return the URL of a redirect. Raise `DocumentError` if it must not be followed."""
-    try:
+    target, schemes = location, ("https",) if urlsplit(url).scheme == "https" else _SCHEMES
+    with suppress(ValueError):
         target = urljoin(url, location)
-        scheme = urlsplit(target).scheme
-    except ValueError as error:
-        raise DocumentError("document-unreachable", f"it redirects to {location}") from error
-    if scheme not in _SCHEMES or (urlsplit(url).scheme == "https" and scheme != "https"):
-        raise DocumentError("document-unreachable", f"it redirects to {target}")
-    return target
+        if urlsplit(target).scheme in schemes:
+            return target
+    raise DocumentError("document-unreachable", f"it redirects to {target}")

@@ -26,7 +26,6 @@ LONGEST = 100  #: Maximum length of a value that is parsed and cached. A longer 
 _FRACTION = re.compile(r"\.\d+")
 _CLOCK, ZONES = timedelta(minutes=5), timedelta(hours=14)  #: Tolerances for clocks and time zones.
 #: The lastmods of a site are alike if a share of them is within `_ALIKE`, and at least `_ALIKE_URLS` exist.
-#: A sample of them is compared.
 _ALIKE, _ALIKE_URLS, _ALIKE_SHARE = timedelta(minutes=10), 50, 0.95
 _SAMPLE = 10_000
 _FIRST_YEAR = 1990  # There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
@@ -41,29 +40,23 @@ _MISTAKES = dict(pair.split("=") for pair in _PAIRS)
 
 
 class Moment(NamedTuple):
-    """A date or time. `at` is its beginning in UTC."""
+    """A date or time. `at` is its beginning in UTC. It `is_strict` if the W3C note and the XSD allow it."""
 
     at: datetime
     is_date: bool
+    is_strict: bool
 
 
-class ParsedValue(NamedTuple):
-    """A parsed value, and the id of the rule that it breaks."""
-
-    moment: Moment | None = None
-    rule: str | None = "lastmod-format"
-
-
-def parse_lastmod(text: str | None) -> ParsedValue:
-    """Parse a W3C date or time, with or without whitespace around it."""
+def parse_lastmod(text: str | None) -> Moment | None:
+    """Parse a W3C date or time, with or without whitespace around it. Return `None` if it is invalid."""
     text = (text or "").strip()
-    return ParsedValue() if len(text) > LONGEST else _parse(text)
+    return None if len(text) > LONGEST else _parse(text)
 
 
 @lru_cache(20_000)
-def _parse(text: str) -> ParsedValue:
+def _parse(text: str) -> Moment | None:
     if not _VALID.fullmatch(text):
-        return ParsedValue()
+        return None
     # `2026-01-01Z` is the XSD's form of a date with an offset.
     value = _FRACTION.sub("", text) if "T" in text else f"{text}-01-01"[:10]
     try:
@@ -71,9 +64,8 @@ def _parse(text: str) -> ParsedValue:
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
         at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
     except (ValueError, OverflowError):
-        return ParsedValue()
-    rule = None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
-    return ParsedValue(Moment(at, "T" not in value), rule)
+        return None
+    return Moment(at, "T" not in value, _STRICT.fullmatch(text) is not None)
 
 
 class Lastmods:
@@ -112,15 +104,19 @@ def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime
     moments: list[Moment] = []
     for entry in entries:
         if entry.lastmod is not None:
-            moment, rule = parse_lastmod(entry.lastmod)
+            moment, rule = parse_lastmod(entry.lastmod), ""
+            if moment is None:
+                rule = "lastmod-format"
+            # It is in the future everywhere on earth.
+            elif moment.at > now + (ZONES if moment.is_date else _CLOCK):
+                rule = "lastmod-future"
+            elif moment.at.year < _FIRST_YEAR:
+                rule = "lastmod-old"
+            elif not moment.is_strict:
+                rule = "lastmod-ambiguous"
             if moment is not None:
                 moments.append(moment)
-                # It is in the future everywhere on earth.
-                if moment.at > now + (ZONES if moment.is_date else _CLOCK):
-                    rule = "lastmod-future"
-                elif moment.at.year < _FIRST_YEAR:
-                    rule = "lastmod-old"
-            if rule is not None:
+            if rule:
                 report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
         if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
             report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)

@@ -71,7 +71,7 @@ def freshness(pages: Iterable[PageFile], today: date) -> Counter[str]:
 
 
 def _age(lastmod: str | None, today: date) -> str:
-    moment = parse_lastmod(lastmod).moment
+    moment = parse_lastmod(lastmod)
     if moment is None:
         return _UNKNOWN
     days = (today - moment.at.date()).days
@@ -159,7 +159,7 @@ def _time(seconds: float) -> Cell:
 
 def _lastmod(text: str | None) -> Cell:
     """Return the cell for a lastmod in the W3C format, which can be a date without a time."""
-    moment = parse_lastmod(text).moment
+    moment = parse_lastmod(text)
     # The first and the last year cannot be shown in every time zone.
     if moment is not None and not moment.is_date and MINYEAR < moment.at.year < MAXYEAR:
         return Cell(time=moment.at)
