@@ -188,8 +188,8 @@ def _check(
     if not isinstance(url, str | None):
         raise AuditError(f"The URL to audit must be a string, not {typed_repr(url)}.")
     if fetch != "all" and not (type(fetch) is int and fetch >= 0):
-        text = f"must be a whole number or 'all', not {typed_repr(fetch)}"
-        raise AuditError(f"The number of pages to fetch {text}.")
+        number = f"must be a whole number or 'all', not {typed_repr(fetch)}"
+        raise AuditError(f"The number of pages to fetch {number}.")
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
         raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
     is_name = isinstance(user_agent, str) and re.fullmatch("[ -~]+", user_agent)
@@ -261,13 +261,13 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
         return [ListedDocument(target.document, "")]
     place = target.reader.label(f"{target.base}/robots.txt")
     roots = [ListedDocument(url, place) for url in robots.sitemaps if urls.is_sitemap_url(url)]
-    if target.project is not None and not isinstance(target.reader, HttpReader):
-        homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
+    if not isinstance(target.reader, HttpReader):
+        homes = (target.home, f"{target.base}/", *filter(None, [conf.files_url]))
         starts = tuple(map(protocol.normalized, homes))
         normal = [protocol.normalized(root.url) for root in roots]
         # The `Sitemap` lines can be those of another environment.
         if roots and not any(url.startswith(starts) for url in normal):
-            text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
+            text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.base)}"
             findings.add(place, "robots-host", text)
         # A folder has the files of one host, and live views are on one host.
         roots = [root for root, url in zip(roots, normal, strict=True) if url.startswith(starts[0])]

@@ -11,18 +11,8 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NamedTuple
 
-from django_sitemaps09.protocol import (
-    MAX_IMAGES,
-    MAX_LOCATION,
-    NAMESPACES,
-    NEWS_DAYS,
-    Base,
-    Image,
-    News,
-    Video,
-    media,
-    normalized,
-)
+from django_sitemaps09 import protocol
+from django_sitemaps09.protocol import NAMESPACES, Base, Image, News, Video, media, normalized
 from django_sitemaps09.protocol.fields import MAX_DURATION
 from django_sitemaps09.tools.audit.parsers import ReadEntry
 from django_sitemaps09.tools.audit.rules import Findings, Problem, ReportRule
@@ -60,11 +50,10 @@ class LinkRules:
             kinds = (element.get("rel") or "").lower().split()
             is_link = "alternate" in kinds and href and url_problem(href) is None
             is_other = kinds and ("alternate" not in kinds or _APP.match(href))
-            if language is None and (is_other or (element.get("media") and is_link)):
-                # A page for phones at a separate URL, AMP or an app: such a link has no language.
-                continue
             if not language or not is_link:
-                report("hreflang-link", f"{href or 'no href'} of {url}", entry.line)
+                # A link to a page for phones at a separate URL, to AMP or to an app has no language.
+                if language is not None or not (is_other or (element.get("media") and is_link)):
+                    report("hreflang-link", f"{href or 'no href'} of {url}", entry.line)
                 continue
             href = normalized(href)
             code, rule, reason = parse_language(language[:LONGEST])
@@ -80,7 +69,7 @@ class LinkRules:
         all_hrefs = (normalized((element.get("href") or "").strip()) for element in elements)
         if targets and url not in targets and url not in all_hrefs:
             report("hreflang-no-self", url, entry.line)
-        if targets and len(url) <= MAX_LOCATION:
+        if targets and len(url) <= protocol.MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
@@ -193,7 +182,7 @@ def check_media(report: ReportRule, entry: ReadEntry, now: datetime) -> int:
     images, videos, articles = (
         entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
     )
-    if len(images) > MAX_IMAGES:
+    if len(images) > protocol.MAX_IMAGES:
         report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
     if len(articles) > 1:
         report("news-repeated", entry.location, entry.line)
@@ -268,7 +257,9 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
         if not moment.is_date and _ZONE.search(date) is None:
             yield "news-zone", date
         # A date includes its whole day, in any time zone.
-        if moment.at + timedelta(days=2 if moment.is_date else 0) < now - timedelta(days=NEWS_DAYS):
+        if moment.at + timedelta(days=2 if moment.is_date else 0) < now - timedelta(
+            days=protocol.NEWS_DAYS
+        ):
             yield "news-old", date
     elif date:
         yield "news-date", repr(date)

@@ -39,8 +39,8 @@ _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
 _NEAR, _MAX_STRAY = 30, 60  # Number of characters that are shown beside an error, and of stray text.
-# Number of bytes that show whether a document is empty or HTML, since a server's first chunk can be shorter,
-# and of bytes before a piece that are searched again for text that the schema does not allow.
+# Number of bytes that show whether a document is empty or HTML: a server's first chunk can be shorter. As
+# many bytes before a piece are searched again for text that the schema does not allow.
 _START = 512
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000

@@ -35,7 +35,7 @@ def optional(name: str) -> Any:
 
 
 def http_date(text: str) -> datetime | None:
-    """Parse the date of a header or an RSS feed. Django's parser knows only one form of its zone and day."""
+    """Parse the date of a header or of RSS. Django's parser does not know all forms of the zone and day."""
     with suppress(ValueError, TypeError, LookupError, OverflowError):
         moment = parsedate_to_datetime(text)
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
@@ -146,14 +146,13 @@ class Reader:
 
 
 class StoreReader(Reader):
-    """Reads files whose URLs begin with `prefix`, which ends in a slash."""
+    """Reads files whose URLs begin with `prefix`, which ends in a slash. Others have the status 404."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         self._store, self._prefix = store, normalized(prefix)
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
-        """Open a file. The status is 404 if it does not exist, or if the URL has another prefix."""
         name, file = self.name(url), None
         try:
             with suppress(ValueError):
@@ -181,7 +180,6 @@ class ClientReader(Reader):
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
-        """Request a URL. If its view raises an exception, the status is 500."""
         start, parts = str(self._base), urlsplit(normalized(url))
         if not parts.geturl().startswith(normalized(start)):
             raise DocumentError("document-unreachable", f"it is not on {start}")
@@ -191,15 +189,15 @@ class ClientReader(Reader):
             path = f"/{path.removeprefix(self._prefix)}"
         # Requests must not share cookies, such as the one for the language.
         self._client.cookies.clear()
+        secure = self._base.scheme == "https"
         try:
-            is_secure = self._base.scheme == "https"
-            answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
+            answer: Any = self._client.get(path, secure=secure, HTTP_HOST=self._base.domain)
         except Exception as error:  # the project's code can raise anything, even with this client
             raise DocumentError("document-unreachable", reason_of(error)) from error
         host = split_domain_port(self._base.domain)[0]
         # If `ALLOWED_HOSTS` is empty, `DEBUG` admits this machine.
-        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
-        if answer.status_code == 400 and not validate_host(host, settings.ALLOWED_HOSTS or local):
+        allowed = settings.ALLOWED_HOSTS or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
+        if answer.status_code == 400 and not validate_host(host, allowed):
             advice = f"Add {host!r} to ALLOWED_HOSTS, or pass the base URL of an allowed host."
             raise AuditError(f"The project rejects requests for {start}. {advice}")
         headers = {name.lower(): (value,) for name, value in answer.items()}
@@ -224,7 +222,6 @@ class HttpReader(Reader):
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
-        """Request a URL, and follow redirects to http or https, but not from https to http."""
         with self._connections.deadline(DOCUMENT_SECONDS):
             for _ in range(MAX_REDIRECTS + 1):
                 answer = self._request(url)
@@ -245,7 +242,6 @@ class HttpReader(Reader):
             return self._connections.request("GET", url, wait=wait, headers=self._headers)
 
     def _chunks(self, answer: Any) -> Iterator[bytes]:
-        """Yield the body as it was sent, with its Content-Encoding."""
         with self._failures():
             while chunk := answer.read1(_CHUNK, decode_content=False):
                 yield chunk
@@ -254,7 +250,6 @@ class HttpReader(Reader):
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turn the errors of connections into a `DocumentError`."""
         try:
             yield
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from django_sitemaps09.protocol import Base, normalized
 from django_sitemaps09.tools.audit.parsers import ReadEntry
 
-# Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
-_CACHE = -32_768
+# SQLite's page cache has 32 MiB. The rest is in a temporary file.
 _SCHEMA = """
+    PRAGMA cache_size = -32768;
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     PRAGMA locking_mode = EXCLUSIVE;
@@ -48,13 +48,11 @@ class Scratch:
     def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.
         self._connection = sqlite3.connect("", isolation_level=None)
-        self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
         self._connection.executescript(_SCHEMA)
         self._connection.execute("BEGIN")
-        # The document of each batch of URLs.
-        self._documents: list[str] = []
+        self._documents: list[str] = []  # The document of each batch of URLs.
         self._sample_size, self._start = sample_size, "http" if base is None else normalized(f"{base}/")
-        # The number of candidates for the sample, also when others were removed, and the highest digest.
+        # The number of candidates for the sample, now and when others were removed, and the highest digest.
         self._count, self._kept, self._highest = 0, 0, sys.maxsize
 
     def close(self) -> None:
@@ -99,15 +97,14 @@ class Scratch:
 
     def add_links(self, source: str, targets: Sequence[str], returns: Collection[str], place: str) -> None:
         """Remember the alternates of a URL, of which those in `returns` must link back."""
-        # The URL of the source, and its place, are not repeated in each row.
         digest = _digest(source)
         rows = [(digest, _digest(target), target, target in returns) for target in targets]
         self._connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", [digest, source, place])
         self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
 
     def one_way_links(self) -> Iterator[tuple[str, str, str]]:
-        """Yield source, target and place of each link whose target does not link back."""
-        yield from self._connection.execute(
+        """Return source, target and place of each link whose target does not link back."""
+        return self._connection.execute(
             "SELECT sources.url, links.url, place FROM links JOIN sources ON sources.digest = links.source"
             " WHERE needs_return AND source != target AND NOT EXISTS"
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
@@ -135,10 +132,10 @@ class Scratch:
         self._kept = self._count
 
     def pages(self) -> Iterator[SampledPage]:
-        """Yield the pages of the sample in the order of their documents."""
+        """Yield the sample in the order of its documents."""
         self._remove_pages()
         query = "SELECT url, lastmod, place, language FROM pages ORDER BY position"
-        yield from starmap(SampledPage, self._connection.execute(query))
+        return starmap(SampledPage, self._connection.execute(query))
 
 
 def _stable_digest(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Check URLs: their form, host and directory, the URLconf, and robots.txt, which is checked, too."""
+"""Check URLs: their form, host and directory, the URLconf, and robots.txt, which is checked itself."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ _SUSPICIOUS = {
     "url-document": re.compile(r"(?m)/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$"),
 }
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-#: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
-#: takes more time than all other checks together.
-RESOLVE_ALL = 1_000
-_RESOLVE_EVERY = 10
+#: Number of URLs of a document that are all resolved, which takes more time than all other checks together.
+#: Of the following URLs, every tenth is.
+RESOLVE_ALL, _RESOLVE_EVERY = 1_000, 10
 # Maximum cost of comparing the URLs of a document with robots.txt: about half a minute. With 6,000
 # characters of rules, 50,000 URLs of usual length are compared.
 _MAX_COST = 500_000_000
@@ -83,7 +82,7 @@ def url_problem(url: str) -> Problem | None:
 
 @lru_cache(1_000)
 def _cached_problem(url: str) -> Problem | None:
-    """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
+    """Check a URL as a URI. Each alternate occurs once for each language."""
     try:
         encoded = protocol.uri(url)
     except ValueError as error:
@@ -172,10 +171,7 @@ def read_robots(
     except (DocumentError, OSError) as error:
         report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
         is_expected = False
-    if content is None:
-        content = b""
-    else:
-        is_expected = True
+    is_expected, content = is_expected or content is not None, content or b""
     if len(content) > MAX_BYTES:
         report("robots-size", f"more than {MAX_BYTES:,} bytes")
     content = content[:MAX_BYTES].removeprefix(codecs.BOM_UTF8)
@@ -204,8 +200,7 @@ class UrlRules:
     def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
         self._findings, self._base, self._robots, self._reader = findings, base, robots, reader
         self._hosts = {} if base is None else sections.declared_hosts(sections.mapping(), base)
-        # Findings for the URLs of a document that are on another host.
-        self._others: dict[Base, Findings] = {}
+        self._others: dict[Base, Findings] = {}  # Of the URLs of a document that are on another host.
         # The documents that the robots.txt of each host names.
         self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
