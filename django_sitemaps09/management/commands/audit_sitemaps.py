@@ -31,11 +31,9 @@ class Command(BaseCommand):
     help = "Checks the live sitemaps, a folder with exported files, or a published sitemap."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add, flag = parser.add_argument, "store_true"
-        target = parser.add_mutually_exclusive_group()
-        target.add_argument(
-            "--url", help="robots.txt, sitemap, index or site to request (default: live views)"
-        )
+        add, target = parser.add_argument, parser.add_mutually_exclusive_group()
+        url = "robots.txt, sitemap, index or site to request (default: live views)"
+        target.add_argument("--url", help=url)
         target.add_argument("--dir", "--output", help="folder with exported files (default: live views)")
         add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
         agents = "user agent that robots.txt must allow, in addition to *; repeat the option for each"
@@ -47,7 +45,7 @@ class Command(BaseCommand):
         add("--history", metavar="FILE", help="with --fetch, compare lastmods with the changes of pages")
         add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
         add("--write-baseline", metavar="FILE", help="write a file that accepts all current findings")
-        add("--strict", action=flag, help="exit with 1 for warnings, too")
+        add("--strict", action="store_true", help="exit with 1 for warnings, too")
         add("--format", choices=["table", "json"], default="table")
 
     def handle(self, *args: Any, **options: Any) -> None:

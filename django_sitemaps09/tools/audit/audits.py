@@ -260,17 +260,17 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
     if target.document is not None:
         return [ListedDocument(target.document, "")]
     place = target.reader.label(f"{target.base}/robots.txt")
-    roots = [ListedDocument(url, place) for url in robots.sitemaps if urls.is_sitemap_url(url)]
+    named = {normal: url for normal, url in robots.sitemaps.items() if urls.is_sitemap_url(url)}
     if not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.base}/", *filter(None, [conf.files_url]))
         starts = tuple(map(protocol.normalized, homes))
-        normal = [protocol.normalized(root.url) for root in roots]
         # The `Sitemap` lines can be those of another environment.
-        if roots and not any(url.startswith(starts) for url in normal):
-            text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.base)}"
+        if named and not any(normal.startswith(starts) for normal in named):
+            text = f"{next(iter(named.values()))} is not in {target.home}; {_own_hosts(target.base)}"
             findings.add(place, "robots-host", text)
         # A folder has the files of one host, and live views are on one host.
-        roots = [root for root, url in zip(roots, normal, strict=True) if url.startswith(starts[0])]
+        named = {normal: url for normal, url in named.items() if normal.startswith(starts[0])}
+    roots = [ListedDocument(url, place) for url in named.values()]
     return roots or [ListedDocument(f"{target.home}{INDEX}", "")]
 
 

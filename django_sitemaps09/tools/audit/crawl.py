@@ -195,16 +195,13 @@ def _check_whole(document: Document) -> None:
         report("index-nested", f"listed in {listed.place}")
     if document.news > MAX_NEWS:
         report("news-too-many", f"{document.news:,}")
-    if document.newest is not None and listed.lastmod is not None:
-        _check_lastmod(report, document.newest, listed.lastmod)
-
-
-def _check_lastmod(report: ReportRule, newest: Moment, listed: Moment) -> None:
-    """Report whether the newest lastmod of a document is newer than in the index."""
+    newest, indexed = document.newest, listed.lastmod
+    if newest is None or indexed is None:
+        return
     # A date includes its whole day. If only one of the values is a date, its zone is not known.
-    slack = timedelta(0) if newest.is_date == listed.is_date else ZONES
-    if listed.is_date and not newest.is_date:
+    slack = timedelta(0) if newest.is_date == indexed.is_date else ZONES
+    if indexed.is_date and not newest.is_date:
         slack += timedelta(days=1, microseconds=-1)
-    if newest.at - listed.at > slack:
-        text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
+    if newest.at - indexed.at > slack:
+        text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {indexed.at:%Y-%m-%d %H:%M:%S}"
         report("index-lastmod", text)

@@ -301,11 +301,11 @@ class _XmlDocument:
     def _parse(self, chunk: bytes) -> None:
         try:
             self._parser.feed(chunk)
+            self._text.note(self._parser)
         except etree.XMLSyntaxError as error:
+            self._text.note(self._parser)
             # The entries before the error are checked, too.
-            self.error = DocumentError("xml-invalid", str(error))
-        self._text.note(self._parser)
-        self.error = self.error and (self._text.error or self.error)
+            self.error = self._text.error or DocumentError("xml-invalid", str(error))
 
     def _find_root(self, chunk: bytes) -> None:
         self._parse(chunk)
@@ -365,13 +365,14 @@ class _XmlDocument:
             _check_stray(parent, self._report)
         if max(map(len, parent), default=0) > MAX_CHILDREN:
             raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
-        total = _count_all(parent)
+        count_all = etree.XPath("count(descendant::*)")
+        total = int(count_all(parent))
         if total > _USUAL * len(children):
             # Removing an element takes quadratic time, unless the elements inside are removed first.
             for element in chain.from_iterable(children):
                 element.clear()
         del parent[: len(children)]
-        rest = _count_all(parent)
+        rest = int(count_all(parent))
         self._elements += total - rest
         if rest > MAX_DESCENDANTS:
             text = f"an entry has more than {MAX_DESCENDANTS:,} elements inside"
@@ -388,10 +389,6 @@ def _parser(events: Sequence[str], tags: Sequence[str] | None = None) -> Any:
     # Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
     safe = {"no_network": True, "load_dtd": False, "resolve_entities": False, "huge_tree": False}
     return etree.XMLPullParser(events, tag=tags, remove_comments=True, remove_pis=True, **safe)
-
-
-def _count_all(element: Any) -> int:
-    return int(etree.XPath("count(descendant::*)")(element))
 
 
 def _check_stray(parent: Any, report: ReportRule) -> None:

@@ -45,13 +45,12 @@ def http_date(text: str) -> datetime | None:
 urllib3 = optional("urllib3")
 
 _HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
-_CHUNK = 262_144  # Maximum number of bytes to read at a time.
+_CHUNK, _MAX_LAYERS = 262_144, 3  # Maximum numbers of bytes to read at a time, and of layers of gzip.
 #: Maximum seconds for reading one document, for connecting, and for waiting for more data.
 DOCUMENT_SECONDS, CONNECT_SECONDS, READ_SECONDS = 300.0, 10.0, 30.0
 MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEMES = ("http", "https")
-_MAX_LAYERS = 3
 
 
 class Response(NamedTuple):
@@ -180,13 +179,12 @@ class ClientReader(Reader):
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
-        start, parts = str(self._base), urlsplit(normalized(url))
-        if not parts.geturl().startswith(normalized(start)):
-            raise DocumentError("document-unreachable", f"it is not on {start}")
-        path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-        if path.startswith(self._prefix):
-            # As in `request.path_info`, the path does not include the script prefix.
-            path = f"/{path.removeprefix(self._prefix)}"
+        start, address = normalized(f"{self._base}/"), normalized(url).partition("#")[0]
+        if not address.startswith(start):
+            raise DocumentError("document-unreachable", f"it is not on {self._base}")
+        # As in `request.path_info`, the path does not include the script prefix.
+        path = f"/{address.removeprefix(start)}"
+        path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
         # Requests must not share cookies, such as the one for the language.
         self._client.cookies.clear()
         secure = self._base.scheme == "https"
@@ -199,7 +197,7 @@ class ClientReader(Reader):
         allowed = settings.ALLOWED_HOSTS or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
         if answer.status_code == 400 and not validate_host(host, allowed):
             advice = f"Add {host!r} to ALLOWED_HOSTS, or pass the base URL of an allowed host."
-            raise AuditError(f"The project rejects requests for {start}. {advice}")
+            raise AuditError(f"The project rejects requests for {self._base}. {advice}")
         headers = {name.lower(): (value,) for name, value in answer.items()}
         chunks = answer.streaming_content if answer.streaming else [answer.content]
         # The client has closed other responses. Closing them again could close database connections.

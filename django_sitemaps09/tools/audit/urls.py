@@ -111,7 +111,8 @@ def is_sitemap_url(value: str) -> bool:
 class RobotsRules:
     """The rules of one robots.txt for `agents`, of which there are none if it forbids nothing.
 
-    `crawlers` of large engines have rules of their own. `sitemaps` has the URLs of the `Sitemap` lines.
+    `crawlers` of large engines have rules of their own. `sitemaps` has the URLs of the `Sitemap` lines by
+    their normal forms.
     """
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
@@ -122,10 +123,9 @@ class RobotsRules:
         named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
         self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
         self._size = len(text) * (len(self.agents) + len(self.crawlers))
-        sitemaps: dict[str, str] = {}
+        self.sitemaps: dict[str, str] = {}
         for url in map(str.strip, self._parser.sitemaps):
-            sitemaps.setdefault(normalized(url), url)
-        self.sitemaps = tuple(sitemaps.values())
+            self.sitemaps.setdefault(normalized(url), url)
 
     def blocking_agents(self, url: str, agents: Sequence[str]) -> list[str]:
         """Return the agents that must not request a URL. URLs on other hosts have rules of their own."""
@@ -185,7 +185,7 @@ def read_robots(
     robots = RobotsRules(base, text, agents)
     if not robots.sitemaps and not is_html and is_expected:
         report("robots-no-sitemap")
-    for sitemap in robots.sitemaps:
+    for sitemap in robots.sitemaps.values():
         if not is_sitemap_url(sitemap):
             report("robots-line", sitemap)
     for number, line in enumerate(text.splitlines(), 1):
@@ -202,7 +202,7 @@ class UrlRules:
         self._hosts = {} if base is None else sections.declared_hosts(sections.mapping(), base)
         self._others: dict[Base, Findings] = {}  # Of the URLs of a document that are on another host.
         # The documents that the robots.txt of each host names.
-        self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
+        self._named = {robots.base: robots.sitemaps}
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left, self._crawlers = _MAX_COST, robots.crawlers
@@ -234,9 +234,8 @@ class UrlRules:
         """
         for host, findings in self._others.items():
             if host not in self._named and len(self._named) <= MAX_HOSTS:
-                robots = read_robots(self._reader, host, (), Findings())
-                self._named[host] = {*map(normalized, robots.sitemaps)}
-            if self._named.get(host, set()).isdisjoint(map(normalized, documents)):
+                self._named[host] = read_robots(self._reader, host, (), Findings()).sitemaps
+            if self._named.get(host, {}).keys().isdisjoint(map(normalized, documents)):
                 self._findings.add_all(findings)
         self._others.clear()
 
