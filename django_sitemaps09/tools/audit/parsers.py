@@ -44,9 +44,11 @@ _NEAR, _MAX_STRAY = 30, 60  # Number of characters that are shown beside an erro
 _START = 512
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
-# Maximum number of bytes to parse at a time, after which the limits below are checked.
+# Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
+# rejects a piece of more than ten million bytes.
 _PIECE = 65_536
-# Number of bytes after which the thread of the parsers is renewed, and those that a parser counts for.
+# Number of bytes after which the thread of the parsers is renewed, and those that a parser counts for:
+# collecting garbage takes much less time than parsing that.
 _MAX_PARSED, _PARSER = 10_000_000, 4_000
 MAX_CHILDREN, MAX_DESCENDANTS = 5_000, 50_000  #: Maximum number of elements in an entry, and at any depth.
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
