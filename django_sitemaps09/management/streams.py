@@ -14,6 +14,7 @@ from shutil import get_terminal_size
 from threading import RLock
 from typing import Any
 
+from django_sitemaps09.declare.calls import ABOUT_ITEM
 from django_sitemaps09.export import PageFile, SectionReport
 from django_sitemaps09.protocol import pluralize
 
@@ -73,12 +74,12 @@ def flush_or_discard() -> None:
 
 @contextmanager
 def hidden_item_warnings() -> Iterator[None]:
-    """Hide warnings about skipped items from Python's handler of last resort: other handlers get them."""
+    """Hide warnings about skipped items from Python's handler of last resort. Other handlers get them."""
     handler, thread = logging.lastResort or logging.NullHandler(), threading.get_ident()
 
     # Another thread may run a command whose warnings are wanted.
     def is_about_run(record: logging.LogRecord) -> bool:
-        return record.thread != thread or not getattr(record, "is_about_item", False)
+        return record.thread != thread or not ABOUT_ITEM.items() <= vars(record).items()
 
     handler.addFilter(is_about_run)
     try:
