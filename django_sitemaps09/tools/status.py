@@ -237,7 +237,7 @@ def sentences(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:
     """Return the source of a sitemap, or `None`, without reading or counting items."""
-    # `items()` can return a list of all rows.
+    # `items()` can return a list of all rows, but not if the pages are key ranges, or of a model sitemap.
     is_model = isinstance(declared.sitemap, ModelSitemap)
     has_rows = record.has_key_ranges if record and record.pages else is_model
     return ranged_source(name, declared) if has_rows and declared.hooks else None

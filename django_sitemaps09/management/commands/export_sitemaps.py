@@ -191,7 +191,8 @@ def _for_hosts(
     **arguments: Any,
 ) -> Mapping[Any, ResultT]:
     """Call `run` for one host, or `run_hosts` for several."""
-    urls, arguments["gzip"] = lines.base_urls(options), False if options["no_gzip"] else None
+    arguments["gzip"] = False if options["no_gzip"] else None
+    urls = lines.base_urls(options)
     if lines.has_several(options):
         return run_hosts(urls, options["sections"], **arguments)
     base_url = urls[0] if urls else None

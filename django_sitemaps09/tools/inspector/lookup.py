@@ -99,11 +99,12 @@ def look_up(text: str, base: Base) -> Answer:
     files = ExportedFiles(ExportState.from_base(base))
     if files.export.error is not None:
         files.miss("the export cannot be read", f"The export cannot be read: {files.export.error}")
-    is_foreign, declarations = host.domain != own_host.domain, dict(sections.native_mapping().items())
+    is_foreign = host.domain != own_host.domain
     if not is_foreign and host.scheme != own_host.scheme:
         files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     # The origin has no default port.
     location = f"{host if is_foreign else base}{path_of(location)}"
+    declarations = dict(sections.native_mapping().items())
     with site_locale():
         lookup = _lookup(location, base, declarations, files)
         answer = lookup.answer()

@@ -1,4 +1,4 @@
-"""The overview: the state of the sitemaps, what is wrong with it, and its tables, cells and plot."""
+"""The overview: the state of the sitemaps, and what is wrong with it; and the tables of all pages."""
 
 from __future__ import annotations
 
@@ -267,16 +267,17 @@ def audit_table(audit: AuditReport) -> Table:
 def entry_table(answer: Answer) -> Table | None:
     """Return a table of the elements of an entry, as exported and as they are now; `None` without one."""
     labelled = {"Exported": answer.published, "Now": answer.live}
-    columns, entries = (
-        [label for label, entry in labelled.items() if entry],
-        [*filter(None, labelled.values())],
-    )
-    names = ("lastmod", "changefreq", "priority")
-    rows = [[Cell(name), *(Cell(entry.value(name) or _NONE) for entry in entries)] for name in names]
-    links = [[f"{language}: {url}" for language, url in entry.links] for entry in entries]
+    entries = {label: entry for label, entry in labelled.items() if entry is not None}
+    if not entries:
+        return None
+    rows = [
+        [Cell(name), *(Cell(entry.value(name) or _NONE) for entry in entries.values())]
+        for name in ("lastmod", "changefreq", "priority")
+    ]
+    links = [[f"{language}: {url}" for language, url in entry.links] for entry in entries.values()]
     if any(links):
         rows.append([Cell("alternates"), *(Cell(lines=lines or [_NONE]) for lines in links)])
-    return Table("Elements of the entry", ["Element", *columns], rows) if entries else None
+    return Table("Elements of the entry", ["Element", *entries], rows)
 
 
 def plot(counts: Mapping[str, int]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _split(text: str, literals: Sequence[str]) -> list[str] | None:
 
 def route_conditions(route: Route, resolved: ResolvedPath) -> list[dict[str, Any]]:
     """Return the `template_conditions()` of a route in the current language."""
-    # Another pattern of the URLconf can match the path first.
+    # The URLconf is not asked: another of its patterns can match the path first.
     for candidate in route.compiled().candidates:
         match = candidate.regex.search(resolved.path)
         conditions = None if match is None else _conditions(route, candidate, match)
@@ -120,7 +120,8 @@ def _conditions(route: Route, candidate: Candidate, match: re.Match[str]) -> dic
 def field_conditions(model: type[Model], match: ResolverMatch) -> list[dict[str, Any]] | None:
     """Return conditions for the rows of a model whose fields have the values captured from a path.
 
-    This is a guess for locations that a method returns. Return `None` if none of the fields has an index.
+    This is a guess for locations that a method returns. Return `None` if none of the fields has an index,
+    because the query would then read the whole table.
     """
     are_indexed = _are_indexed(model)
     # The values without the additional arguments of the pattern.
@@ -155,7 +156,7 @@ def _are_indexed(model: type[Model]) -> dict[str, bool]:
 
 
 class Entry(NamedTuple):
-    """Entry of a sitemap as text: an element `url` as the writer writes it, or the URL in a text file."""
+    """Entry of a sitemap as text: an element `url` as exports write it, or the URL in a text file."""
 
     text: str
 
@@ -221,12 +222,13 @@ class ExportedFiles:
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 note = f"Section {section!r} cannot be read: {reason_of(error)}"
                 self.miss("not everything can be read", note)
+        # One page of each section at a time, so that a long section does not use up a search.
         yield from filter(None, chain.from_iterable(zip_longest(*names)))
 
     def search(
         self, names: Iterable[str], location: str, searched: dict[str, float] | None = None
     ) -> FoundEntry:
-        """Search for a URL in at most `MAX_FILES` files. Those that were `searched` count as read."""
+        """Search for a URL in at most `MAX_FILES` files. Those `searched` before count and are not read."""
         searched, folder = {} if searched is None else searched, self.export.folder
         if folder is None:
             return FoundEntry(0)
