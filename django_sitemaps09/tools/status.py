@@ -11,21 +11,18 @@ from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.declare import ModelSitemap, sections
 from django_sitemaps09.declare.hosts import export_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
+from django_sitemaps09.protocol import Base, excerpt, first_names, parse_base, reason_of
 from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
-from django_sitemaps09.target import published
 from django_sitemaps09.target.journal import RUN, read_exported, read_journal
 from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time
-from django_sitemaps09.target.published import ExportFolder, PublishedExport
+from django_sitemaps09.target.published import ExportFolder, PublishedExport, export_folders, find_files
 from django_sitemaps09.views import caching, listing as listings
-from django_sitemaps09.views.listing import Listing
 from django_sitemaps09.views.responses import savepoints
 
 # Seconds in each unit of a lag.
@@ -58,10 +55,10 @@ class ExportState:
             return cls(is_configured=False)
         state = cls()
         try:
-            folders = published.export_folders(base)
+            folders = export_folders(base)
             folder = _folder_with_state(folders, base)
             state = cls(target=(folder or folders[-1]).store.label, folder=folder)
-            export = published.find_files(base)
+            export = find_files(base)
             if export is not None:
                 folder = export.folder
                 state = cls(target=folder.store.label, folder=folder, export=export)
@@ -128,7 +125,7 @@ class SectionStatus:
     paging: Literal["key ranges", "positions", "get_urls"] | None = None
     hooks: Literal["columns", "methods"] | None = None
     limit: int | None = None
-    live: Listing | None = None
+    live: listings.Listing | None = None
     record: SectionRecord | None = None
     exported: float | None = None
     is_declared: bool = True
@@ -214,7 +211,7 @@ def _section_status(
         return replace(status, error=reason_of(section_error))
 
 
-def read_listing(source: QuerySource, declaration: Section, base: Base) -> Listing | None:
+def read_listing(source: QuerySource, declaration: Section, base: Base) -> listings.Listing | None:
     """Return what the live indexes of a host list of a section, or `None`."""
     name = listings.listing_name(source.section, declaration, base, listings.default_namespace())
     return listings.read(name, source.members.key)
@@ -300,7 +297,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     sections.check_known(strings(names, "names"), declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, listings do not depend on it.
-    base = export_base(base_url) if has_base else protocol.parse_base(listings.HOST)
+    base = export_base(base_url) if has_base else parse_base(listings.HOST)
     listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
     live_alias = conf.live_cache
     # Clients that choose the host share the bounds of the export in the target itself.

@@ -12,13 +12,11 @@ from datetime import datetime, timezone
 from itertools import chain
 from typing import Any, Literal
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.declare.routes import ResolvedPath, resolve_path
-from django_sitemaps09.declare.sections import Section
-from django_sitemaps09.protocol import Base, excerpt, first_names, reason_of
+from django_sitemaps09.declare.sections import Section, declared_hosts, native_mapping
+from django_sitemaps09.protocol import Base, excerpt, first_names, origin, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.target.manifest import MAX_TIME
 from django_sitemaps09.tools.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
@@ -93,7 +91,7 @@ def look_up(text: str, base: Base) -> Answer:
         text = text.strip()
         text = f"//{text}" if text.startswith(f"{base.domain}/") else text
         location = AllowedHosts(base, joins_paths=True, is_limited=False).uri(text)
-        host, own_host = protocol.origin(location), protocol.origin(str(base))
+        host, own_host = origin(location), origin(str(base))
     except ValueError as error:
         return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
     files = ExportedFiles(ExportState.from_base(base))
@@ -104,14 +102,14 @@ def look_up(text: str, base: Base) -> Answer:
         files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     # The origin has no default port.
     location = f"{host if is_foreign else base}{path_of(location)}"
-    declarations = dict(sections.native_mapping().items())
+    declarations = dict(native_mapping().items())
     with site_locale():
         lookup = _lookup(location, base, declarations, files)
         answer = lookup.answer()
         if answer.verdict != "absent":
             return answer
         is_foreign = is_foreign and not lookup.unfiltered
-        if is_foreign and host not in chain(*sections.declared_hosts(declarations, base).values()):
+        if is_foreign and host not in chain(*declared_hosts(declarations, base).values()):
             reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
             return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")

@@ -13,7 +13,6 @@ from django.core.exceptions import EmptyResultSet, FieldError, ValidationError
 from django.db import DataError, connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import StaticViewSitemap, sections
 from django_sitemaps09.declare.annotations import add_columns
@@ -23,17 +22,15 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
-from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt
+from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt, normalized, origin
 from django_sitemaps09.rows import QuerySource, compile_source
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members
 from django_sitemaps09.rows.slices import Slices
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.inspector import searches
-from django_sitemaps09.tools.inspector.searches import Entry
 from django_sitemaps09.tools.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported, listing as listings
-from django_sitemaps09.views.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
 
 # Maximum numbers of rows that a query returns, and of queries that one query checks for rows. The values of
@@ -58,7 +55,7 @@ class LiveRow(NamedTuple):
     key: Hashable
     #: Whether the section lists it; `None` if only a query of all rows can tell.
     is_listed: bool | None
-    entry: Entry | None = None
+    entry: searches.Entry | None = None
     source: QuerySource | None = None
     skipped: tuple[str, ...] = ()
 
@@ -256,8 +253,8 @@ def row_search(
 ) -> RowSearch | SectionLookup:
     """Return how to look up a URL, whose path is `resolved`, or the result if no row is read."""
     sitemap, record = read(sections.bind(section, base.domain), base, conf.limits), export.record(name)
-    hosts = (protocol.origin(str(sitemap.base)), *sitemap.hosts.others)
-    is_foreign = protocol.origin(location) not in hosts
+    hosts = (origin(str(sitemap.base)), *sitemap.hosts.others)
+    is_foreign = origin(location) not in hosts
     if not sitemap.hooks:
         return _NO_MATCH if is_foreign else _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
@@ -291,7 +288,7 @@ def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup
     return SectionLookup(plain is not None, row, similar=plain and plain.location)
 
 
-def _entry(batch: Batch, declared: Declared, location: str = "") -> Entry | None:
+def _entry(batch: Batch, declared: Declared, location: str = "") -> searches.Entry | None:
     """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts, wanted = elements(FORMATS[declared.format], batch, str(declared.base)), _comparable(location)
     entries = (entry for text in texts for entry in searches.entries_of_item(text))
@@ -301,7 +298,7 @@ def _entry(batch: Batch, declared: Declared, location: str = "") -> Entry | None
 
 def _comparable(location: str) -> str:
     """Return the same string for equivalent URLs, whatever their scheme."""
-    return protocol.normalized(location).partition("://")[2]
+    return normalized(location).partition("://")[2]
 
 
 def find_rows(
@@ -342,11 +339,11 @@ def row_batch(source: QuerySource, key: Hashable, *, is_listed: bool | None) -> 
         return next(map(source.declaration.batch, parts), None)
 
 
-def page_index(source: QuerySource, key: Any, pages: Sequence[ListedPage | PageFile]) -> int:
+def page_index(source: QuerySource, key: Any, pages: Sequence[listings.ListedPage | PageFile]) -> int:
     """Return the index of the page with a key. Only the database knows the order of most kinds of keys."""
     key_columns = source.members.key
 
-    def is_within(page: ListedPage | PageFile) -> bool:
+    def is_within(page: listings.ListedPage | PageFile) -> bool:
         until: Any = key_columns.parse(page.until)
         if key_columns.is_integer:
             return bool(key <= until)

@@ -16,10 +16,9 @@ from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.encoding import iri_to_uri
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare.expressions import LocationTemplate, PathTemplate, alias, is_expression
 from django_sitemaps09.declare.routes import Candidate, ResolvedPath, Route
-from django_sitemaps09.protocol import Base, reason_of
+from django_sitemaps09.protocol import MAX_BYTES, Base, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.urlset import find_line
 from django_sitemaps09.tools.status import ExportState
@@ -245,7 +244,7 @@ class ExportedFiles:
                 if file is None:
                     continue
                 with file:
-                    line = find_line(file, protocol.MAX_BYTES, location)
+                    line = find_line(file, MAX_BYTES, location)
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 self.miss("not everything can be read", f"{name} cannot be read: {reason_of(error)}.")
                 continue
