@@ -79,6 +79,7 @@ def _queryset_hints(members: Members) -> list[str]:
 
 
 def _min_share(step: Step, kind: str) -> float:
+    """Return the share of a section's time from which on a step gets a hint."""
     if step == "positions" or (step == "items" and kind in _IN_MEMORY):
         return _SHARE_OF_READING
     # The step "items" reads no rows if items() returns a queryset. Only rows can have expressions.
@@ -143,8 +144,11 @@ def opaque_reason(sitemap: object) -> tuple[str, str]:
 def _name(step: Step, source: Source) -> str:
     """Return the name of the method that is called in a step."""
     hooks, sitemap = ("location", "default_location"), source.declared.sitemap
-    is_own = any(getattr_static(sitemap, hook) is not getattr_static(Sitemap, hook) for hook in hooks)
-    return _CALLS.get(step, step) if is_own or step != "location" else "get_absolute_url()"
+    if step == "location" and all(
+        getattr_static(sitemap, hook) is getattr_static(Sitemap, hook) for hook in hooks
+    ):
+        return "get_absolute_url()"
+    return _CALLS.get(step, step)
 
 
 def _kind(source: Source) -> str:
