@@ -261,7 +261,7 @@ def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
     """Read the values of the expressions for all rows of an evaluated queryset, and set them on its rows.
 
-    A row is found by its primary key, if that is ambiguous, also by its annotations, a dict by all values.
+    A row is found by its primary key if that is unambiguous, else by annotations; a dict by all its values.
     """
     rows, query = items.all(), items.query
     if facts(rows).can_reorder and not facts(rows).needs_order:

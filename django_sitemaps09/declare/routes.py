@@ -193,8 +193,9 @@ def candidates(
     try:
         for possibilities, regex, defaults, converters in internals.reverse_candidates(resolver, name):
             for template, parameters in possibilities:
-                differing = ({*keywords} ^ {*parameters}) - {*defaults}
-                if count != len(parameters) if count else differing:
+                if count and count != len(parameters):
+                    continue
+                if not count and ({*keywords} ^ {*parameters}) - {*defaults}:
                     continue
                 names = parameters if count else keywords
                 fixed_defaults = {} if count else {k: v for k, v in defaults.items() if k not in parameters}

@@ -97,14 +97,12 @@ def assigned_names(items: QuerySet[Any]) -> set[str]:
     return {*items.query.annotation_select, *items.query.extra_select, *names, *known}
 
 
-# Fields of instances.
-
-
 class PlainField(NamedTuple):
     """A field that an attribute of a model reads as Django does. In a query, the attribute is `name`."""
 
     field: Any
     name: str
+    #: The model of a related object, and whether its manager hides rows.
     related: type[Model] | None = None
     hides_rows: bool = False
 
@@ -203,9 +201,6 @@ def compares_exactly(field: Any, using: str) -> bool:
         and (connection.vendor != "postgresql" or column.type_code in _POSTGRESQL_TEXTS)
         for column in columns
     )
-
-
-# Queries.
 
 
 def compile_query(
@@ -312,9 +307,6 @@ def shared_between_threads(connection: BaseDatabaseWrapper) -> Iterator[None]:
         yield
     finally:
         connection.dec_thread_sharing()
-
-
-# URL patterns.
 
 
 class UnknownNamespaceError(LookupError):

@@ -55,6 +55,7 @@ def query_facts(rows: QuerySet[Any]) -> object:
     for match in _PLACEHOLDERS.finditer(sql):
         if match[0] == "%%":
             continue
+        # A set has no order.
         group = [next(remaining) for _ in range(match[0].count("%s"))]
         ordered += sorted(group, key=str) if match[1] else group
     texts = [_ADDRESS.sub("", str(parameter)) for parameter in (*ordered, *remaining)]
@@ -87,6 +88,7 @@ def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
     if not isinstance(hook, LocationTemplate):
         return "" if is_expression(hook) else _stable_value(hook)
     arguments = ["" if is_expression(value) else _stable_value(value) for value in hook.values]
+    # What reverse() tries depends on the language, as the constants of a PathTemplate do.
     compiled: list[object] = []
     for language in languages or (conf.language,):
         with translation.override(language):

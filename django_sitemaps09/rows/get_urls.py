@@ -37,7 +37,6 @@ ENTRY_KEYS = _KEYS | _HOOKED
 # The maximum number of characters of a key in a warning.
 _MAX_KEY = 40
 
-
 # Entries of one page, and what was skipped; `None` for a page that does not exist.
 _PageUrls: TypeAlias = "tuple[list[Any], list[ItemError]] | None"
 

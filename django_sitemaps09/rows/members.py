@@ -209,7 +209,7 @@ class KeyInRows(Func):
 
 
 class KeyInList(Func):
-    """Condition that a key is in a list. On SQLite, Django writes at most 1,000 composite keys."""
+    """Condition that a key is in a list. On SQLite, Django would write an OR of at most 1,000 keys."""
 
     output_field = BooleanField()
 

@@ -48,7 +48,12 @@ _CONVERTERS: dict[str, Callable[[Any], str | None]] = {
 @register.simple_tag(takes_context=True)
 def sitemap_urlset(context: template.Context) -> SafeString:
     """Write the entries in `urlset` with the namespaces in use, and always with `xhtml`, as Django does."""
-    dicts = list(map(_entry_dict, context.get("urlset") or ()))
+    dicts = [
+        url
+        if type(url) is dict and "location" in url
+        else {name: _value_of(url, name) for name in ENTRY_KEYS}
+        for url in context.get("urlset") or ()
+    ]
     items = Items([url.get("item") for url in dicts], [], raises_errors=True)
     batch = url_batch(dicts, items, _CONVERTERS, _alternate)
     namespaces = {"xhtml": NAMESPACES["xhtml"]} | used_namespaces(batch)
@@ -79,11 +84,6 @@ def sitemap_index(context: template.Context) -> SafeString:
     log_skipped(logger, items.errors, len(items.errors))
     entries = [IndexEntry(str(url or ""), text) for url, text in zip(locations, lastmods, strict=True)]
     return mark_safe(protocol.index_document(entries).decode())  # noqa: S308 protocol.documents escapes it
-
-
-def _entry_dict(url: Any) -> dict[str, Any]:
-    is_complete = type(url) is dict and "location" in url
-    return url if is_complete else {name: _value_of(url, name) for name in ENTRY_KEYS}
 
 
 def _value_of(entry: Any, name: str) -> Any:
