@@ -154,44 +154,36 @@ class Slices:
 
     def _columns(self, first: Span, most: int) -> Generator[Rows]:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
-        with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
-            rest: Span | None = first
-            if (convert := text_converter(self.rows)) is not None:
-                rest = yield from self._column_slices(submit, first, most, convert)
-            if rest is not None:
-                yield from self._column_slices(submit, rest, most, None)
-
-    def _column_slices(
-        self, submit: Submit, first: Span, most: int, convert: ConvertTexts | None
-    ) -> Generator[Rows, None, Span | None]:
-        """Yield slices from a span on. Return the span from which on `convert` cannot convert lastmods."""
+        key, convert, span = self.members.key, text_converter(self.rows), first
         query, to_hashed = self._selected(has_texts=convert is not None)
-        key, span = self.members.key, first
-        result = submit(self._query(query, first, most))
-        while True:
-            has_texts = convert is not None
-            try:
-                stored, records = result()
-                last = key.row_key(records[-1]) if records else span.after
-                fetched = _Fetched(records, last, len(records), hashed=to_hashed and to_hashed(stored))
-            except UNREADABLE:
-                values, _ = self._selected(has_texts=False)
-                fetched, has_texts = self._readable(values, span, most), False
-            next_span = self._next_span(span, fetched.last, fetched.total, most)
-            if next_span is not None:
-                result = submit(self._query(query, next_span, most))
-            slice_rows = self._column_rows(fetched)
-            if convert is not None and has_texts:
-                lastmods = convert(slice_rows.columns[LASTMOD])
-                if lastmods is None:
-                    # Python must convert a value here, and probably also in the next slices.
-                    return span
-                slice_rows = slice_rows._replace(lastmods=lastmods)
-            if fetched.total:
-                yield slice_rows
-            if next_span is None:
-                return None
-            span = next_span
+        with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
+            result = submit(self._query(query, span, most))
+            while True:
+                has_texts = convert is not None
+                try:
+                    stored, records = result()
+                    last = key.row_key(records[-1]) if records else span.after
+                    fetched = _Fetched(records, last, len(records), hashed=to_hashed and to_hashed(stored))
+                except UNREADABLE:
+                    values, _ = self._selected(has_texts=False)
+                    fetched, has_texts = self._readable(values, span, most), False
+                next_span = self._next_span(span, fetched.last, fetched.total, most)
+                if next_span is not None:
+                    result = submit(self._query(query, next_span, most))
+                slice_rows = self._column_rows(fetched)
+                if convert is not None and has_texts:
+                    slice_rows = slice_rows._replace(lastmods=convert(slice_rows.columns[LASTMOD]))
+                    if slice_rows.lastmods is None:
+                        # Python must convert a value here, and probably also in the next slices.
+                        convert = None
+                        query, to_hashed = self._selected(has_texts=False)
+                        result = submit(self._query(query, span, most))
+                        continue
+                if fetched.total:
+                    yield slice_rows
+                if next_span is None:
+                    return
+                span = next_span
 
     def _selected(self, *, has_texts: bool) -> tuple[QuerySet[Any], ToHashed | None]:
         """Return the query of the keys and the declared expressions, and what is hashed of its rows."""
