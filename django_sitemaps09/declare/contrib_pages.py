@@ -222,7 +222,9 @@ def add_hook_results(sitemap: Any, urls: Entries, hosts: AllowedHosts, errors: l
                 url["alternates"] = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
                 default_urls = [choices[place]] if choices[place] else []
                 locations = entries.each_of(position, hosts.uri, default_urls, "x_default")
-                url["alternates"] += [_link("x-default", location) for location in locations]
+                url["alternates"] += [
+                    {"lang_code": "x-default", "location": target} for target in locations
+                ]
             links = results["alternates"][place] if "alternates" in results else ()
             if links and links is not FAILED:
                 more = entries.each_of(position, partial(_links, url, hosts), [links], "alternates")
@@ -254,11 +256,7 @@ def _links(url: dict[str, Any], hosts: AllowedHosts, pairs: Sequence[Any]) -> li
     ]
     # The links from Django already include the page.
     protocol.check_links(links, others, () if others else [hosts.uri(url["location"])])
-    return [_link(*link) for link in links]
-
-
-def _link(language: str, location: str) -> dict[str, str]:
-    return {"lang_code": language, "location": location}
+    return [{"lang_code": link.language, "location": link.location} for link in links]
 
 
 def entry_value(value: Any) -> Any:

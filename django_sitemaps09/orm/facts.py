@@ -129,10 +129,6 @@ class Facts:
         return not (self.query.distinct or self.query.group_by or self.repeats_rows or self.has_window)
 
     @property
-    def has_random_order(self) -> bool:
-        return self.is_queryset and _has_random_order(self.query)
-
-    @property
     def problem(self) -> tuple[str, str] | None:
         """The problem that makes all queries of the rows fail, and the fix; `None` if they work."""
         if self.is_queryset and not self.is_grouped and self.query.where.contains_aggregate:
@@ -230,7 +226,7 @@ def _is_random(node: Any) -> bool:
     return "RANDOM" in str(getattr(node, "function", "")).upper()
 
 
-def _has_random_order(query: Query) -> bool:
+def has_random_order(query: Query) -> bool:
     """Return whether rows have another order in each query, or a slice in a union has."""
     terms = [F(term.lstrip("-+")) if isinstance(term, str) else term for term in order_terms(query)]
     # The name of an annotation stands for its expression.
@@ -238,7 +234,7 @@ def _has_random_order(query: Query) -> bool:
     return (
         F("?") in terms
         or any(_is_random(node) for part in (*terms, *named) for node in _nodes(part))
-        or any(_has_random_order(part) for part in query.combined_queries if part.is_sliced)
+        or any(has_random_order(part) for part in query.combined_queries if part.is_sliced)
     )
 
 

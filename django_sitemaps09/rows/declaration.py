@@ -12,25 +12,15 @@ from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import calls, extensions
+from django_sitemaps09.declare import calls, expressions, extensions
 from django_sitemaps09.declare.calls import FAILED, Items, Step
-from django_sitemaps09.declare.expressions import (
-    FIELDS,
-    ITEM_LANGUAGE,
-    CompiledTemplate,
-    Field,
-    LocationTemplate,
-    alias,
-    is_expression,
-    is_missing,
-    location_in,
-)
+from django_sitemaps09.declare.expressions import FIELDS, ITEM_LANGUAGE, Field, is_expression, is_missing
 from django_sitemaps09.declare.extensions import hreflang, spelling
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol import MAX_LOCATION, Batch, Column, ItemError, Localization, TemplateColumn
 
 #: Alias of a declared lastmod.
-LASTMOD = alias("lastmod")
+LASTMOD = expressions.alias("lastmod")
 
 
 class Rows(NamedTuple):
@@ -169,7 +159,7 @@ class _Conversion:
         """
         location = self.declared.hooks["location"]
         if is_dict := isinstance(location, Mapping):
-            columns = [rows.columns[name] for name in location_in(location, code)[1]]
+            columns = [rows.columns[name] for name in expressions.location_in(location, code)[1]]
             positions = [i for i in positions if not any(is_missing(column[i]) for column in columns)]
         own = rows.columns.get(ITEM_LANGUAGE)
         is_linked = is_dict and self.declared.is_linked
@@ -229,9 +219,9 @@ class _Conversion:
         return [extensions.x_default_by_method(default, results, self.declared.hosts, self._items(rows))]
 
     def _locations(self, rows: Rows, code: str | None) -> Sequence[str | None] | TemplateColumn:
-        hook, names = location_in(self.declared.hooks["location"], code)
+        hook, names = expressions.location_in(self.declared.hooks["location"], code)
         columns, items = [rows.columns[name] for name in names], self._items(rows)
-        if isinstance(hook, LocationTemplate):
+        if isinstance(hook, expressions.LocationTemplate):
             return self._template_locations(hook.compiled(), columns, items)
         if is_expression(hook):
             return calls.locations(columns[0], self.declared.hosts, items)
@@ -239,7 +229,7 @@ class _Conversion:
         return calls.locations(urls, self.declared.hosts, items)
 
     def _template_locations(
-        self, template: CompiledTemplate, columns: Sequence[Sequence[Any]], items: Items
+        self, template: expressions.CompiledTemplate, columns: Sequence[Sequence[Any]], items: Items
     ) -> Sequence[str | None] | TemplateColumn:
         """Return the locations of the items, as a template column if all are known to be valid."""
         # Quoting a long string is slow, and the result is not shorter.
@@ -261,7 +251,7 @@ class _Conversion:
     def _values(self, name: Field, rows: Rows) -> Sequence[Any]:
         hook = self.declared.hooks[name]
         if is_expression(hook):
-            return rows.columns[alias(name)]
+            return rows.columns[expressions.alias(name)]
         return self._call(hook, rows, name) if callable(hook) else [hook] * len(rows.keys)
 
 
@@ -290,7 +280,7 @@ def _has_long_text(column: Sequence[Any]) -> bool:
         return any(isinstance(value, str) and len(value) > MAX_LOCATION for value in column)
 
 
-def _short_url(template: CompiledTemplate, arguments: Sequence[Any]) -> str | None:
+def _short_url(template: expressions.CompiledTemplate, arguments: Sequence[Any]) -> str | None:
     """Return the location of an item. Raise `ValueError` for a string that is too long."""
     for value in arguments:
         if isinstance(value, str) and len(value) > MAX_LOCATION:

@@ -22,15 +22,10 @@ from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
+from django_sitemaps09.rows import fingerprints
 from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of, query_facts
-from django_sitemaps09.rows.fingerprints import (
-    RunningFingerprint,
-    can_hash,
-    fingerprint,
-    hashes_rows_here,
-    range_fingerprints,
-)
+from django_sitemaps09.rows.fingerprints import RunningFingerprint, hashes_rows_here
 from django_sitemaps09.rows.keys import Bound, KeyColumns
 from django_sitemaps09.rows.members import KeyInRows, Members, Span
 from django_sitemaps09.rows.slices import SAMPLE, Slices
@@ -108,7 +103,11 @@ class QuerySource(CompiledSource):
     @cached_property
     def can_hash(self) -> bool:
         """Whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
-        return self.is_plain and not self.declaration.needs_items and can_hash(self.annotated_rows)
+        return (
+            self.is_plain
+            and not self.declaration.needs_items
+            and fingerprints.can_hash(self.annotated_rows)
+        )
 
     @property
     def hashes_cheaply(self) -> bool:
@@ -120,7 +119,7 @@ class QuerySource(CompiledSource):
         """Return the fingerprint of a range's rows in one query; with `most`, of at most one row more."""
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
-            return fingerprint(rows, self.members.key.names, columns, most)
+            return fingerprints.fingerprint(rows, self.members.key.names, columns, most)
 
     def fingerprints(self, pages: Sequence[Page]) -> list[Fingerprint]:
         """Return the fingerprints of pages in key order: from one query, or on SQLite one by one."""
@@ -134,7 +133,7 @@ class QuerySource(CompiledSource):
         places = {end: place for place, end in enumerate(dict.fromkeys(ends), 1)}
         bounds = list(map(self.members.key.parse, places))
         with site_locale():
-            found = range_fingerprints(rows, self.members.key, columns, bounds)
+            found = fingerprints.range_fingerprints(rows, self.members.key, columns, bounds)
         return [found[0 if page.after is None else places[page.after]] for page in pages]
 
     def _read_fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:

@@ -25,7 +25,7 @@ from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns
 from django_sitemaps09.declare.base import queryset_problem
 from django_sitemaps09.declare.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.declare.models import field_problem
-from django_sitemaps09.orm.facts import LACKS_GROUP, facts
+from django_sitemaps09.orm.facts import LACKS_GROUP, facts, has_random_order
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
@@ -189,7 +189,7 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
     if problem := own.problem:
         yield message("E064" if problem is LACKS_GROUP else "E065", f"{subject}: {problem[0]}", problem[1])
     is_news = issubclass(subject.cls, NewsSitemap)
-    if (is_news or not own.can_reorder) and own.has_random_order:
+    if own.is_queryset and (is_news or not own.can_reorder) and has_random_order(own.query):
         text = f"{subject} is read by position, but its queryset has a random order: each query returns "
         text += "other rows, so pages repeat or miss rows, and each export writes them again."
         hint = "Order by a column, such as order_by('-pk'). For a random choice, store it in a column."
