@@ -22,16 +22,8 @@ from django_sitemaps09.declare.expressions import (
     is_missing,
     location_in,
 )
-from django_sitemaps09.orm import internals
-from django_sitemaps09.orm.facts import (
-    divides_groups,
-    facts,
-    has_raw_sql,
-    is_volatile,
-    is_window_function,
-    key_names,
-    repeats_rows,
-)
+from django_sitemaps09.orm import facts, internals
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.orm.reading import UNREADABLE, pin_database
 
@@ -91,7 +83,7 @@ def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
 
 def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     """Return the aggregates that a query of the rows can compute without changing its other columns."""
-    query, own = rows.query, facts(rows)
+    query, own = rows.query, Facts(rows)
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
     # joined, and loses its rows if a join has the same name.
@@ -103,7 +95,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
     # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
     if own.has_instances:
-        is_divided = own.is_grouped and divides_groups(query)
+        is_divided = own.is_grouped and facts.divides_groups(query)
     else:
         is_divided = not own.is_grouped and bool(own.order_joins)
     if query.distinct and is_divided:
@@ -164,7 +156,7 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
     keys = [field.attname for field in rows.model._meta.pk_fields]
     row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
     try:
-        if facts(rows).is_grouped and not facts(rows).has_instances:
+        if Facts(rows).is_grouped and not Facts(rows).has_instances:
             raise FieldError("The groups of values() have no primary key.")
         # Without an order, GROUP BY has only the key.
         return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
@@ -188,9 +180,9 @@ def annotate(sitemap: object, items: Any) -> Any:
             f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
             "queryset. Return one, or define the hooks as methods that take the item."
         )
-    is_fetched = facts(items).is_fetched
+    is_fetched = Facts(items).is_fetched
     items = internals.copy_fetched(items) if is_fetched else pin_database(items)
-    own = facts(items)
+    own = Facts(items)
     rows = annotatable_rows(items, expressions)
     if own.is_combined:
         try:
@@ -206,10 +198,10 @@ def annotate(sitemap: object, items: Any) -> Any:
         _add_to_fetched(sitemap, items, expressions)
         return items
     rows = add_columns(items, expressions)
-    is_grouped_here = not own.is_grouped and facts(rows).is_grouped
+    is_grouped_here = not own.is_grouped and Facts(rows).is_grouped
     if is_grouped_here and own.can_reorder and own.order_joins:
         # Django would also group by the columns of the order.
-        rows = rows.order_by(*key_names(items.model))
+        rows = rows.order_by(*facts.key_names(items.model))
     return rows
 
 
@@ -222,7 +214,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     """
     # No database is named: checks must not ask the project's router for one.
     all_rows: QuerySet[Any] = QuerySet(items.model)
-    own = facts(items)
+    own = Facts(items)
     if own.is_combined:
         return all_rows
     has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
@@ -233,7 +225,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
         query = add_columns(all_rows, expressions).query
     except FieldError:
         return items
-    if any(is_window_function(query.annotations[name]) for name in expressions):
+    if any(facts.is_window_function(query.annotations[name]) for name in expressions):
         return items
     can_annotate = not own.is_fetched and can_select(items.query, expressions)
     return items if can_annotate else all_rows
@@ -251,10 +243,10 @@ def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
     adds_joins = len(plain_query.alias_map) > 1
     return not (
         plain_query.group_by is not None
-        or repeats_rows(plain_query)
-        or any(map(is_window_function, annotations))
-        or any(map(is_volatile, annotations))
-        or (adds_joins and has_raw_sql(query))
+        or facts.repeats_rows(plain_query)
+        or any(map(facts.is_window_function, annotations))
+        or any(map(facts.is_volatile, annotations))
+        or (adds_joins and facts.has_raw_sql(query))
     )
 
 
@@ -264,12 +256,12 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
     A row is found by its primary key if that is unambiguous, else by annotations; a dict by all its values.
     """
     rows, query = items.all(), items.query
-    if facts(rows).can_reorder and not facts(rows).needs_order:
+    if Facts(rows).can_reorder and not Facts(rows).needs_order:
         # Django would also group by the columns of the order.
         rows = rows.order_by()
     own_names = [*query.values_select, *query.annotation_select]
     keys = ["pk"] if "pk" in own_names else [field.attname for field in items.model._meta.pk_fields]
-    has_instances = facts(items).has_instances
+    has_instances = Facts(items).has_instances
     has_keys = has_instances or {*keys} <= {*own_names}
     # GROUP BY contains selected annotations, so an aggregate could change without them.
     names = [*keys, *(name for name in own_names if name not in keys)] if has_keys else own_names

@@ -24,7 +24,7 @@ from django_sitemaps09.declare import contrib_pages, expressions
 from django_sitemaps09.declare.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_skips, skip_error
 from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, Newest, alias, is_expression
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, in_page_order, iterate_unordered, pin_database
 from django_sitemaps09.protocol import Extension, check_text, plain_text, typed_repr, uri
 
@@ -144,7 +144,7 @@ class Sitemap(_Base[ItemT]):
                     return None
             return cast("date | None", latest)
         rows, name = _annotated_items(self), alias("lastmod")
-        query, own = rows.query, facts(rows)
+        query, own = rows.query, Facts(rows)
         # aggregate() drops the order.
         if own.is_fetched or own.is_limited or name not in query.annotations or own.needs_order:
             lastmod = {name: expressions.declared_expressions(self)[name]}
@@ -174,7 +174,7 @@ class Sitemap(_Base[ItemT]):
         if not isinstance(items, QuerySet):
             has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
             return Paginator(items if has_slices else list(items), self.limit)
-        own, declared = facts(items), expressions.declared_expressions(self)
+        own, declared = Facts(items), expressions.declared_expressions(self)
         can_drop_columns = declared and not (own.is_fetched or own.repeats_rows)
         counted_items = in_page_order(read_items(self)) if can_drop_columns else items
         return contrib_pages.ColumnPaginator(self, items, pin_database(counted_items, items.db))

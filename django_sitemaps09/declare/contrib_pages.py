@@ -28,7 +28,7 @@ from django_sitemaps09.declare.annotations import column, load_columns
 from django_sitemaps09.declare.calls import FAILED, MAX_LOGGED, Items, log_skipped
 from django_sitemaps09.declare.extensions import HookResults
 from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, count_rows, iterate_unordered
 from django_sitemaps09.protocol import Base, ItemError, News
@@ -54,7 +54,7 @@ class TranslatedItems(Sequence[Any]):
 
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
         self._sitemap = sitemap
-        self._codes = codes if codes and facts(items).can_reorder else None
+        self._codes = codes if codes and Facts(items).can_reorder else None
         # Without languages, no item is listed, so none is read.
         self._items: Any = [] if codes == [] else items if hasattr(items, "query") else list(items)
 

@@ -18,7 +18,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.base import ModelT, Sitemap, checked_items, queryset_problem
 from django_sitemaps09.declare.hosts import find_site
-from django_sitemaps09.orm.facts import facts, identifying_columns, key_names
+from django_sitemaps09.orm.facts import Facts, identifying_columns, key_names
 from django_sitemaps09.protocol import News, typed_repr
 
 
@@ -67,7 +67,7 @@ class ModelSitemap(Sitemap[ModelT]):
         return self._sitemaps09_in_order(rows)
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
-        own = facts(rows)
+        own = Facts(rows)
         if not own.is_queryset or own.is_fetched or rows.ordered or own.is_limited or own.is_combined:
             return rows
         # The order of the model can change the groups, although Django does not sort groups by it.
@@ -97,7 +97,7 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
 
 def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
     """Return the filtered rows. Raise `ImproperlyConfigured` if they cannot be filtered."""
-    if not facts(rows).can_filter:
+    if not Facts(rows).can_filter:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} filters its rows, which a slice, a union or raw() does not "
             "support. Use a plain queryset."

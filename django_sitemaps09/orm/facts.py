@@ -150,10 +150,6 @@ class Facts:
         return not key.isdisjoint(names) or len({*names}) < len(names)
 
 
-def facts(items: Any) -> Facts:
-    return Facts(items)
-
-
 def key_names(model: type[Model]) -> list[str]:
     """Return the field names for ordering by the primary key."""
     # Django cannot order by a composite `pk` with `distinct()` or a filter on a window.

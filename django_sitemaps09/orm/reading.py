@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, DataError, OperationalError, connections
 from django.db.models import F, QuerySet
 
-from django_sitemaps09.orm.facts import facts, identifying_columns, order_terms
+from django_sitemaps09.orm.facts import Facts, identifying_columns, order_terms
 from django_sitemaps09.orm.internals import is_fetched, iterate, reorder, to_many_aliases
 from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
 
@@ -40,7 +40,7 @@ PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 @contextmanager
 def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
     """Yield an iterator of items. If it needs a query, read `size` rows at a time and do not cache them."""
-    if not facts(items).fetches_plainly:
+    if not Facts(items).fetches_plainly:
         yield iter(items)
         return
     with closing(iterate(items, size, on_server=False)) as rows:
@@ -60,11 +60,11 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     Each list is a primary key range with a query of its own, because a driver can keep all rows of a query
     in memory. Without such ranges, rows are read through a server-side cursor, if the database has them.
     """
-    if not facts(items).fetches_plainly:
+    if not Facts(items).fetches_plainly:
         yield from chunks(items, size)
         return
     items = pin_database(items)
-    if facts(items).has_key_ranges:
+    if Facts(items).has_key_ranges:
         rows = items.order_by("pk")
         chunk = list(rows[:size])
         while chunk:
@@ -122,7 +122,7 @@ def count_rows(items: QuerySet[Any]) -> int:
     `count()` drops the order with its joins and its grouping, except for a slice, and fails for a slice of
     an ordered union. A project's own `count()` can be an estimate, so Django's is called.
     """
-    query, count, own = items.query, QuerySet.count, facts(items)
+    query, count, own = items.query, QuerySet.count, Facts(items)
     if own.is_fetched:
         return count(items)
     if query.combinator and query.is_sliced:
@@ -145,7 +145,7 @@ def count_rows(items: QuerySet[Any]) -> int:
 def in_page_order(items: Any) -> Any:
     """Return items for Django's paginator, which counts them and reads each page in separate queries."""
     # Rows of a model lose an order that would list them several times, since Django counts them only once.
-    own = facts(items)
+    own = Facts(items)
     query = own.query
     if not own.is_queryset or own.is_fetched or (own.is_combined and own.is_sliced):
         return items
@@ -160,7 +160,7 @@ def in_page_order(items: Any) -> Any:
 
 def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows in a total order, so the separate queries for pages have the same order."""
-    query, own = items.query, facts(items)
+    query, own = items.query, Facts(items)
     if own.is_grouped and not (query.order_by or query.extra_order_by) and own.needs_order:
         # Django drops the order of the model here, but keeps its join, which changes aggregates.
         return items

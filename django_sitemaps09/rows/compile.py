@@ -18,7 +18,7 @@ from django_sitemaps09.declare import ModelSitemap, NewsSitemap, read_items
 from django_sitemaps09.declare.annotations import add_columns, annotated, covers_joins
 from django_sitemaps09.declare.sections import Section, bind
 from django_sitemaps09.declare.sitemap_attributes import Declared, is_compiled, read
-from django_sitemaps09.orm.facts import facts, is_window_function
+from django_sitemaps09.orm.facts import Facts, is_window_function
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
@@ -58,7 +58,7 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
     # A multi-valued join or a filter on a window can give other results within a range. In this case, the
     # rows of the model with a key in the queryset are read.
     # Pages of news are refilled in each export, so that their number does not grow.
-    sitemap, own = declaration.declared.sitemap, facts(items)
+    sitemap, own = declaration.declared.sitemap, Facts(items)
     if isinstance(sitemap, NewsSitemap) or not own.is_queryset or own.is_fetched:
         return None
     if problem := own.problem:
@@ -78,7 +78,7 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
         # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
         # by its columns if the rows are distinct.
         query.distinct = False
-        if not (own.has_window or facts(rows).repeats_rows):
+        if not (own.has_window or Facts(rows).repeats_rows):
             return source_of(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
         if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
@@ -112,7 +112,7 @@ def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> Quer
     """Return rows grouped by an aggregate in the expressions, if that makes each row unique."""
     with suppress(FieldError):
         grouped_rows = add_columns(rows, expressions, is_selected=False)
-        grouped = facts(grouped_rows)
+        grouped = Facts(grouped_rows)
         if grouped.query.group_by and not (grouped.has_window or grouped.repeats_rows):
             return grouped_rows
     return None

@@ -10,7 +10,7 @@ from django.db.models import Model, QuerySet
 from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.declare.calls import Costs, Step
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.rows.members import Members
 from django_sitemaps09.rows.positions import PositionSource
 from django_sitemaps09.rows.queryset import has_key_ranges
@@ -159,7 +159,7 @@ def _kind(source: Source) -> str:
             # Only a queryset has expressions. A sliced, ordered union is read as a list.
             return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS
-    own = facts(source.items)
+    own = Facts(source.items)
     if own.is_fetched:
         return _EVALUATED
     if own.is_combined:

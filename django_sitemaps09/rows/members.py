@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.models import BooleanField, F, Func, QuerySet
 
 from django_sitemaps09.declare.expressions import alias
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import Col, add_condition, compile_query, having_columns
 from django_sitemaps09.rows.keys import Bound, KeyColumns
 
@@ -73,7 +73,7 @@ class Members(NamedTuple):
     @property
     def looks_beyond(self) -> bool:
         """Return whether the queryset filters by a window function, which can use rows outside a range."""
-        return self.original is not None and facts(self.original).has_window
+        return self.original is not None and Facts(self.original).has_window
 
     def filter_range(self, rows: QuerySet[Any], after: Bound, until: Bound) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""

@@ -19,7 +19,7 @@ from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.annotations import annotate, can_select, load_columns
 from django_sitemaps09.declare.calls import step
 from django_sitemaps09.orm import reading
-from django_sitemaps09.orm.facts import facts, has_window_function, order_terms
+from django_sitemaps09.orm.facts import Facts, has_window_function, order_terms
 from django_sitemaps09.orm.internals import Query, reorder
 from django_sitemaps09.protocol import Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
@@ -46,7 +46,7 @@ class PositionSource(CompiledSource):
         if not isinstance(items, QuerySet):
             items = list(items)
             return cls(declaration, items, len(items))
-        own = facts(items)
+        own = Facts(items)
         if not (own.is_fetched or isinstance(declaration.declared.sitemap, NewsSitemap)):
             has_free_order = own.can_reorder and not own.order_joins
             items = reading.in_total_order(items.order_by() if has_free_order else items)
@@ -164,7 +164,7 @@ def _position(key: Key | None) -> int:
 def _columns(items: Any, declaration: Declaration) -> list[_Columns]:
     """Return queries for the declared columns, the fastest first; none if only `_Items` can read them."""
     expressions = declaration.expressions
-    if not expressions or declaration.needs_items or not facts(items).has_plain_instances:
+    if not expressions or declaration.needs_items or not Facts(items).has_plain_instances:
         return []
     query, base = items.query, items
     if query.combinator:

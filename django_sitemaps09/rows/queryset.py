@@ -17,7 +17,7 @@ from django_sitemaps09.declare.annotations import add_columns
 from django_sitemaps09.declare.calls import lastmod_text
 from django_sitemaps09.declare.expressions import Newest
 from django_sitemaps09.exceptions import KeyOrderError
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
@@ -67,7 +67,7 @@ class QuerySource(CompiledSource):
         all_rows = rows if original is None else add_condition(rows, KeyInRows(original))
         rows = key.filter_readable(rows)
         annotated_rows = add_columns(rows, declaration.expressions)
-        annotated = facts(annotated_rows)
+        annotated = Facts(annotated_rows)
         if annotated.repeats_rows:
             raise ImproperlyConfigured(
                 f"Section {section!r}: an expression of {type(sitemap).__qualname__} follows "
@@ -103,11 +103,8 @@ class QuerySource(CompiledSource):
     @cached_property
     def can_hash(self) -> bool:
         """Whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
-        return (
-            self.is_plain
-            and not self.declaration.needs_items
-            and fingerprints.can_hash(self.annotated_rows)
-        )
+        is_read_plainly = self.is_plain and not self.declaration.needs_items
+        return is_read_plainly and fingerprints.can_hash(self.annotated_rows)
 
     @property
     def hashes_cheaply(self) -> bool:

@@ -25,7 +25,7 @@ from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns
 from django_sitemaps09.declare.base import queryset_problem
 from django_sitemaps09.declare.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.declare.models import field_problem
-from django_sitemaps09.orm.facts import LACKS_GROUP, facts, has_random_order
+from django_sitemaps09.orm.facts import LACKS_GROUP, Facts, has_random_order
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
@@ -185,7 +185,7 @@ def did_you_mean(value: object, words: Iterable[str], names: Iterable[str]) -> s
 
 
 def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    own = facts(rows)
+    own = Facts(rows)
     if problem := own.problem:
         yield message("E064" if problem is LACKS_GROUP else "E065", f"{subject}: {problem[0]}", problem[1])
     is_news = issubclass(subject.cls, NewsSitemap)
@@ -241,7 +241,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
     """Query the declared rows: whether all of them have a key, and whether its order is the database's."""
     rows: Any = _rows(subject) if subject.inherits(ModelSitemap, "items", "get_queryset") else None
     name = subject.data("key")
-    if not (facts(rows).can_reorder and rows.db in databases and isinstance(name, str)):
+    if not (Facts(rows).can_reorder and rows.db in databases and isinstance(name, str)):
         return
     messages: list[CheckMessage] = []
     # Problems of declarations are reported without a database. There may be no table, or no database, yet.
@@ -313,7 +313,7 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
                 hint = f"Did you mean {similar[0]!r}? {hint}" if similar else hint
             yield message("E034", text, hint)
             continue
-        if facts(annotated_rows).repeats_rows and not facts(plain_rows).repeats_rows:
+        if Facts(annotated_rows).repeats_rows and not Facts(plain_rows).repeats_rows:
             text = f"{subject}.{name} follows a multi-valued relation, which would repeat items."
             yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
         elif name in _KINDS:

@@ -20,7 +20,7 @@ from django_sitemaps09.declare.expressions import LocationTemplate
 from django_sitemaps09.declare.routes import ResolvedPath
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
 from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt, normalized, origin
 from django_sitemaps09.rows import QuerySource, compile_source
@@ -334,7 +334,7 @@ def row_batch(source: QuerySource, key: Hashable, *, is_listed: bool | None) -> 
     """Return the entries of one row as they are now; `None` if the row no longer exists."""
     has_rows = is_listed is not False or source.members.original is not None
     rows = (source.annotated_rows if has_rows else _all_rows(source)).order_by(*source.members.key.names)
-    slices = Slices(rows, source.members, source.declaration, facts(rows).fetches_plainly)
+    slices = Slices(rows, source.members, source.declaration, Facts(rows).fetches_plainly)
     with closing(slices.with_keys([key])) as parts:
         return next(map(source.declaration.batch, parts), None)
 

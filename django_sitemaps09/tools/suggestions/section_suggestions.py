@@ -18,7 +18,7 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.expressions import Field, LocationTemplate
 from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.declare.sitemap_attributes import is_compiled, read
-from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.rows import Source, compile_source
@@ -113,7 +113,7 @@ def _suggestion(name: str, section: sections.Section, base: Base, rows: int | No
         return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
     # The members of a union can be rows of other models, which become instances of the first one.
-    own = facts(items)
+    own = Facts(items)
     if own.is_combined or not own.has_plain_instances:
         return Suggestion(name, notes=(_OTHER_ITEMS,))
     codes: dict[str, str] = {}
