@@ -86,8 +86,7 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     domain = sitemap._sitemaps09_domain
     if domain is None:
         return apps.get_model("sites", "Site").objects.get_current()
-    site = find_site(domain)
-    if site is None:
+    if (site := find_site(domain)) is None:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
             f"{domain!r}. Add a Site with this domain, or serve and export a host that has a Site."

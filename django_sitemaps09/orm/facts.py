@@ -9,17 +9,8 @@ from itertools import chain
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FullResultSet
-from django.db import connections
-from django.db.models import (
-    BinaryField,
-    CompositePrimaryKey,
-    DecimalField,
-    F,
-    FloatField,
-    JSONField,
-    Model,
-    QuerySet,
-)
+from django.db import connections, models
+from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
 from django_sitemaps09.orm import internals
@@ -37,7 +28,10 @@ _HIDES_COLUMNS = (
     "Filter by Exists() instead of the aggregate.",
 )
 # The values of these types cannot always be restored from text.
-_INEXACT = (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField)
+_INEXACT = (
+    *(models.BinaryField, models.CompositePrimaryKey),
+    *(models.DecimalField, models.FloatField, models.JSONField),
+)
 # A window function in SQL that a project wrote. Text or a column with this name is only read more slowly.
 _OVER = re.compile(r"\bOVER\b", re.IGNORECASE)
 
