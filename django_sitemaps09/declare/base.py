@@ -274,9 +274,10 @@ def _annotated_items(sitemap: Sitemap[Any]) -> Any:
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> contrib_pages.TranslatedItems:
+    # First, since `items()` can set the hooks.
+    items = pin_database(_annotated_items(sitemap))
     has_own_languages = is_expression(sitemap.item_language) or isinstance(sitemap.location, Mapping)
     is_uniform = not has_own_languages and is_original(sitemap, "get_languages_for_item")
-    items = pin_database(_annotated_items(sitemap))
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
     return contrib_pages.TranslatedItems(sitemap, items, codes)
 
