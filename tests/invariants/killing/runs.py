@@ -37,7 +37,7 @@ from tests import models
 from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
 from tests.support.configuration import BASE, KILL_STEP
-from tests.support.internals import Ledger, LocalStore, changes as spooled, manifest as manifests, protocol
+from tests.support.internals import Ledger, LocalStore, manifest as manifests, protocol
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
 from tests.support.processes import forkable, until
 from tests.support.search_engines import KEY, running_engine
@@ -484,7 +484,7 @@ class Disk:
 
     def install(self):
         sys.addaudithook(self._hook)
-        sync, opened, disk, folder = os.fsync, io.open, self, Path(self.folder)
+        sync, opened, disk = os.fsync, io.open, self
 
         def path_of(descriptor):
             return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
@@ -518,13 +518,7 @@ class Disk:
             raw = Raw(file, mode)
             return io.BufferedReader(raw) if mode == "rb" else io.BufferedWriter(raw)
 
-        def temporary(mode, encoding):
-            path = folder / f"spool-{os.getpid()}"
-            raw = Raw(path, "x+")
-            path.unlink()
-            return io.TextIOWrapper(io.BufferedRandom(raw), encoding=encoding)
-
-        os.fsync, io.open, spooled.TemporaryFile = synced, opens, temporary
+        os.fsync, io.open = synced, opens
 
     def operate(self, kind, path):
         # Names below an open folder are relative to it.
