@@ -1,21 +1,39 @@
-"""Verify published files, and repair them by an export that renders only the damaged pages."""
+"""Verify published files without a lock, and repair them by an export of only the damaged pages."""
 
 from __future__ import annotations
 
+import copy
+import threading
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
+from django_sitemaps09 import protocol
+from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export import options as opts
 from django_sitemaps09.export.engines import available_cores
 from django_sitemaps09.export.options import Host, VerifyHostsOptions, VerifyOptions, takes
-from django_sitemaps09.export.publishing.file_checks import CheckedFile, CheckedFiles, check_files
+from django_sitemaps09.export.publishing.index_files import published_entries
+from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.export.runs import run_exports
+from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.filenames import STYLESHEET
+from django_sitemaps09.target import LocalStore, manifest as manifests
+from django_sitemaps09.target.journal import Journal, check_owner, read_journal
+from django_sitemaps09.target.manifest import Manifest
+from django_sitemaps09.target.previous import check_site, is_our_stylesheet
+from django_sitemaps09.target.published import MISSING, CheckedFile, ExpectedFile, check_file
+
+# Maximum number of further attempts to read files that exports replace meanwhile.
+_ATTEMPTS = 10
 
 
 class DamagedFile(NamedTuple):
@@ -63,6 +81,17 @@ class Verification:
         return {**asdict(self), "damaged": damaged, "failures": self.failures, "repair": repair}
 
 
+class _CheckedFiles(NamedTuple):
+    """Files by name, and the journal of a run that is replacing them."""
+
+    files: Mapping[str, CheckedFile]
+    journal: Journal | None
+
+    @property
+    def damaged(self) -> dict[str, CheckedFile]:
+        return {name: file for name, file in self.files.items() if file.problem is not None}
+
+
 @async_unsafe
 @takes(VerifyOptions)
 def verify(options: VerifyOptions) -> Verification:
@@ -98,7 +127,7 @@ def _verify(options: VerifyOptions) -> list[Verification]:
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
     workers = options.workers or available_cores()
-    results = [check_files(host, workers) for host in hosts]
+    results = [_check_files(host, workers) for host in hosts]
     damaged_hosts = [
         _to_repair(host, result)
         for host, result in zip(hosts, results, strict=True)
@@ -114,7 +143,7 @@ def _verify(options: VerifyOptions) -> list[Verification]:
         report, files = repairs.get(host.folder), result.files
         if report is not None:
             # Read all files again.
-            result = check_files(host, workers)
+            result = _check_files(host, workers)
             files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
         damaged = [_damaged_file(host, file, result) for file in files.values() if file.problem]
         verifications.append(
@@ -133,7 +162,7 @@ def _verify(options: VerifyOptions) -> list[Verification]:
     return verifications
 
 
-def _to_repair(host: Host, result: CheckedFiles) -> Host:
+def _to_repair(host: Host, result: _CheckedFiles) -> Host:
     """Return the host with the sections and the files to repair."""
     names = {file.section for file in result.damaged.values()}
     # A run that was killed may have published pages that the manifest does not list yet.
@@ -142,10 +171,123 @@ def _to_repair(host: Host, result: CheckedFiles) -> Host:
     return replace(host, chosen=chosen, damaged=frozenset(result.damaged))
 
 
-def _damaged_file(host: Host, file: CheckedFile, result: CheckedFiles) -> DamagedFile:
+def _damaged_file(host: Host, file: CheckedFile, result: _CheckedFiles) -> DamagedFile:
     """Return a file that was damaged. `result` says whether it still is."""
     problem, name = file.problem or "", file.section
     if name and name not in host.sections:
         # A repair cannot render the page.
         problem += f", and section {name!r} is no longer declared. To remove it, use --remove {name}"
     return DamagedFile(file.name, file.section, problem, file.name not in result.damaged)
+
+
+def _check_files(host: Host, workers: int) -> _CheckedFiles:
+    """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt of a host.
+
+    A file that seems to be damaged may have been replaced while it was read. So it is read again if a run
+    has published files meanwhile. Raise `ExportError` if no manifest can be used.
+    """
+    state = _read_state(host)
+    checked = _check(host, workers, *state)
+    for _ in range(_ATTEMPTS):
+        damaged = checked.damaged
+        if not damaged or (current := _read_state(host)) == state:
+            break
+        state = current
+        intact = {name: file for name, file in checked.files.items() if name not in damaged}
+        checked = _check(host, workers, *state, damaged)
+        checked = checked._replace(files={**intact, **checked.files})
+    return checked
+
+
+def _read_state(host: Host) -> tuple[Manifest, Journal | None]:
+    """Return the manifest, and the journal of a run that is replacing files."""
+    store, state = host.store, host.state
+    check_owner(store, state)
+    # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
+    journal = read_journal(state)
+    try:
+        try:
+            manifest = manifests.read(state)
+        except UnreadableError:
+            # Two exports may end after the root is read, and remove the files that it lists. Try twice.
+            manifest = manifests.read(state)
+    except UnreadableError as error:
+        raise UnreadableError(
+            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
+            "which rebuilds all pages."
+        ) from error
+    if manifest is None:
+        raise ExportError(
+            f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
+        )
+    check_site(store, state, manifest, host.site)
+    return manifest, journal
+
+
+def _check(
+    host: Host,
+    workers: int,
+    manifest: Manifest,
+    journal: Journal | None,
+    names: Collection[str] | None = None,
+) -> _CheckedFiles:
+    """Compare the files, or those with these names, with what they should be in this state."""
+    existing_names, local = host.store.names(), threading.local()
+
+    def begin() -> None:
+        # Each thread has a store with connections of its own.
+        local.store = copy.copy(host.store)
+
+    def check(file: ExpectedFile) -> CheckedFile:
+        if file.name not in existing_names:
+            return CheckedFile(file.name, file.section, problem=MISSING)
+        if file.name == STYLESHEET and not is_our_stylesheet(local.store):
+            # The project has replaced it with its own stylesheet.
+            return CheckedFile(file.name)
+        try:
+            return check_file(local.store, file)
+        except OSError as error:
+            if not isinstance(host.store, LocalStore):
+                raise
+            return CheckedFile(file.name, file.section, problem=f"it cannot be read ({reason_of(error)})")
+
+    expected = [
+        file
+        for file in _expected_files(manifest, journal)
+        if (host.is_whole or not file.section or file.section in host.chosen)
+        and (names is None or file.name in names)
+    ]
+    # Decompressing and hashing release the GIL, and so does waiting for a storage.
+    with ThreadPoolExecutor(workers, "sitemap-verify", begin) as pool:
+        files = {file.name: file for file in pool.map(check, expected)}
+    path = None if host.robots is None else str(host.robots)
+    # While a run replaces files, it may also be updating robots.txt.
+    if path and manifest.indexes and journal is None and (names is None or path in names):
+        robots = Robots(host, manifest.indexes)
+        robots.update(write=False)
+        problem = None
+        if robots.state != "unchanged":
+            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+        files[path] = CheckedFile(path, problem=problem)
+    return _CheckedFiles(files, journal)
+
+
+def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
+    """Yield the files of a manifest. While a run replaces them, each can be from that run or older."""
+    new_digests: dict[str, set[str]] = defaultdict(set)
+    for step in journal.steps if journal else ():
+        new_digests[step.name].add(step.digest)
+    documents = {
+        name: [protocol.index_document(entries, styled=styled) for styled in (False, True)]
+        for name, entries in published_entries(manifest).items()
+    }
+    documents |= {name: [protocol.stylesheet()] for name in manifest.stylesheets}
+    for name, contents in documents.items():
+        digests = {sha256(content).hexdigest() for content in contents}
+        yield ExpectedFile(name, frozenset(digests | new_digests[name]))
+    for section, record in manifest.sections.items():
+        for page in record.pages:
+            # A page that was adopted from a published index has no digest.
+            page_digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
+            urls = None if new_digests[page.name] else page.urls
+            yield ExpectedFile(page.name, page_digests, section, urls, page.bytes)

@@ -1,4 +1,4 @@
-"""What is published in a target: the files of a host, and the bounds of a section's pages.
+"""What is published in a target: the files of a host, their content, and the bounds of a section's pages.
 
 An export for one host writes to the target itself, an export for several hosts to a folder for each host.
 If a target has both for a host, the one that was changed by the newest run is published, and the other one
@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import logging
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol import Base, excerpt
+from django_sitemaps09.protocol import Base, excerpt, pluralize, reason_of
+from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.target import manifest
 from django_sitemaps09.target.journal import check_root
-from django_sitemaps09.target.local import LocalStore
+from django_sitemaps09.target.local import LocalStore, name_errors
 from django_sitemaps09.target.manifest import Bounds, Manifest, SectionRecord
 from django_sitemaps09.target.store import Store, state_store, target_store
 
 logger = logging.getLogger(__name__)
 
+#: The problem of a file that is missing.
+MISSING = "it is missing, or is not a regular file"
 # URL of a folder: the name of a file can follow it.
 _FOLDER_URL = re.compile(r"[^?#]*/")
 
@@ -200,3 +205,71 @@ def _warn(base: str, newest: str, other: str) -> None:
         newest,
         other,
     )
+
+
+class ExpectedFile(NamedTuple):
+    """File whose uncompressed content must have one of the `digests`. Only a page has a `section`."""
+
+    name: str
+    digests: frozenset[str]
+    section: str = ""
+    urls: int | None = None
+    bytes: int | None = None
+
+
+class CheckedFile(NamedTuple):
+    """File that was read back, with its uncompressed size in `bytes`."""
+
+    name: str
+    section: str = ""
+    urls: int = 0
+    bytes: int = 0
+    problem: str | None = None
+
+
+def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
+    """Compare a file with what it should be. Raise `OSError` if it cannot be read, so may be intact."""
+    name, section, problem = expected.name, expected.section, None
+    try:
+        with name_errors(f"{store.label}/{name}"):
+            file = store.open(name)
+            if file is None:
+                return CheckedFile(name, section, problem=MISSING)
+            with file:
+                digest, urls, size = _read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+    except (zlib.error, EOFError) as error:
+        reason = excerpt(error) or "it is truncated"
+        return CheckedFile(name, section, problem=f"it cannot be decompressed ({reason})")
+    except (ExportError, OSError):
+        raise
+    except Exception as error:
+        raise ExportError(f"Access to {name!r} in {store.label} failed: {reason_of(error)}") from error
+    if not expected.digests:
+        problem = "the manifest has no digest of it"
+    elif digest not in expected.digests:
+        sizes = f": {size:,} bytes instead of {expected.bytes:,}" if section else ""
+        problem = f"its content is not what was published{sizes}"
+    elif expected.urls not in (None, urls):
+        problem = f"it has {pluralize(urls, 'URL')}, but the manifest has {expected.urls:,}"
+    return CheckedFile(name, section, urls, size, problem)
+
+
+def _read_content(file: BinaryIO, name: str, max_bytes: int) -> tuple[str, int, int]:
+    """Return the SHA-256, the number of URLs and the size of up to `max_bytes` + 1 uncompressed bytes.
+
+    Raise `zlib.error` or `EOFError` if the file is damaged.
+    """
+    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    if is_gzip != name.endswith(".gz"):
+        raise zlib.error("it must not be compressed" if is_gzip else "it is not a gzip file")
+    file.seek(0)
+    pattern = b"\n" if name.endswith(".txt") else b"<url>"
+    digest, urls, size, tail = sha256(), 0, 0, b""
+    for data in decompress(file, max_bytes):
+        digest.update(data)
+        size += len(data)
+        # The pattern can begin at the end of one chunk, and end in the next one.
+        text = tail + data
+        urls += text.count(pattern)
+        tail = text[max(0, len(text) - len(pattern) + 1) :]
+    return digest.hexdigest(), urls, size

@@ -14,8 +14,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
-from django_sitemaps09.export import export, verify
-from django_sitemaps09.export.publishing import file_checks
+from django_sitemaps09.export import export, verification, verify
+from django_sitemaps09.target import published as contents
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
@@ -279,7 +279,7 @@ def test_a_manifest_without_a_digest_makes_a_page_damaged(public):
 
 
 def test_an_export_meanwhile_does_not_make_its_files_look_damaged(public, monkeypatch):
-    check, calls = file_checks.check_file, []
+    check, calls = verification.check_file, []
 
     def after_an_export(*arguments):
         calls.append(arguments)
@@ -287,7 +287,7 @@ def test_an_export_meanwhile_does_not_make_its_files_look_damaged(public, monkey
             export(["numbers"], output=public, sitemaps={**sections(), "numbers": TwoOnAPage(9, 5)})
         return check(*arguments)
 
-    monkeypatch.setattr(file_checks, "check_file", after_an_export)
+    monkeypatch.setattr(verification, "check_file", after_an_export)
     delete(public / PAGES[2])
     assert damaged(run(public, workers=1)) == {PAGES[2]: False}
     assert len(calls) > 6
@@ -344,14 +344,14 @@ WHOLE = compression.compress(CONTENT)
 
 
 def expected(content=CONTENT, name=NAME, urls=9):
-    return file_checks.ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
+    return contents.ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
 
 
 @pytest.fixture
 def check(tmp_path):
     def written(content, file):
         (tmp_path / file.name).write_bytes(content)
-        return file_checks.check_file(LocalStore(tmp_path), file)
+        return contents.check_file(LocalStore(tmp_path), file)
 
     return written
 
@@ -366,7 +366,7 @@ def test_every_bit_that_changes_the_content_and_every_truncation_is_found(check)
             harmless += 1
     # Bits of the time in the header, for example.
     assert harmless < 10 * 8
-    assert check(WHOLE, expected()) == file_checks.CheckedFile(NAME, "a", 9, len(CONTENT))
+    assert check(WHOLE, expected()) == contents.CheckedFile(NAME, "a", 9, len(CONTENT))
     assert all(check(WHOLE[:length], expected()).problem is not None for length in range(len(WHOLE)))
 
 
@@ -376,7 +376,7 @@ def test_urls_are_counted_across_chunks(check, monkeypatch, size):
     assert check(CONTENT, expected(name=PLAIN)).urls == 9
     text = b"https://a/1/\nhttps://a/2/\n"
     found = check(text, expected(text, "sitemap-a-1.txt", 2))
-    assert found == file_checks.CheckedFile("sitemap-a-1.txt", "a", 2, 26)
+    assert found == contents.CheckedFile("sitemap-a-1.txt", "a", 2, 26)
     problem = check(WHOLE, expected(urls=10)).problem
     assert problem == "it has 9 URLs, but the manifest has 10"
 
@@ -394,11 +394,11 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check,
         def hexdigest(self):
             return ""
 
-    monkeypatch.setattr(file_checks, "sha256", Digest)
-    file = file_checks.ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
+    monkeypatch.setattr(contents, "sha256", Digest)
+    file = contents.ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
     with traced() as memory:
         assert check(whole, file).problem is None
     assert (read, memory.peak < 8_000_000) == (40_000_000, True)
-    monkeypatch.setattr(file_checks.protocol, "MAX_BYTES", 5_000_000)
+    monkeypatch.setattr(contents.protocol, "MAX_BYTES", 5_000_000)
     assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
     assert 40_000_000 < read < 50_000_000

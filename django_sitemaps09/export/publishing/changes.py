@@ -20,7 +20,6 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.export.plan import Run
-from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.report import Published, UrlChange
 from django_sitemaps09.protocol import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
@@ -31,6 +30,7 @@ from django_sitemaps09.target import Store
 from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
 from django_sitemaps09.target.previous import PreviousState
+from django_sitemaps09.target.published import ExpectedFile, check_file
 
 logger = logging.getLogger(__name__)
 

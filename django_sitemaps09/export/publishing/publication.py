@@ -18,13 +18,13 @@ from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing import index_files
-from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.section import SectionOutcome
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
 from django_sitemaps09.target.journal import Journal, Step, check_owner
 from django_sitemaps09.target.manifest import Manifest, SectionRecord
+from django_sitemaps09.target.published import ExpectedFile, check_file
 
 logger = logging.getLogger(__name__)
 
