@@ -107,7 +107,9 @@ class Renderer:
 
     def suffix(self, source: Source) -> Suffix:
         # Text files are never compressed.
-        return "txt" if source.declared.format == "text" else "xml.gz" if self.gzip else "xml"
+        if source.declared.format == "text":
+            return "txt"
+        return "xml.gz" if self.gzip else "xml"
 
     def render(
         self,
@@ -147,7 +149,9 @@ class Renderer:
             cut = None if written.cut is None else source.key_text(written.cut)
             file = PageFile(
                 name,
-                *(page if cut is None else page._replace(until=cut)),
+                page.number,
+                page.after,
+                page.until if cut is None else cut,
                 urls=written.urls,
                 bytes=written.bytes,
                 size=sink.size,

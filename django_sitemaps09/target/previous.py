@@ -28,9 +28,9 @@ _MAX_STYLESHEET = 100_000
 class PreviousState(NamedTuple):
     """State of a store before a run: the manifest, and the existing files with their sizes.
 
-    `foreign_names` are the files that the manifest does not list. It `is_unverified` if there is a journal
-    whose remaining steps were not taken. A file that is not ours can have the name of the stylesheet. The
-    site `has_moved` if the manifest was that of another host.
+    `foreign_names` are the files that the manifest does not list, and `has_foreign_stylesheet` says that
+    one of them has the name of our stylesheet. It `is_unverified` if there is a journal whose remaining
+    steps were not taken. The site `has_moved` if the manifest was that of another host.
     """
 
     store: Store
@@ -75,7 +75,8 @@ def load(
     has_moved = False
     if manifest is not None:
         has_moved = manifest.base in moved_from and manifest.base != site.base
-        manifest = _moved(manifest, site, now) if has_moved else manifest
+        if has_moved:
+            manifest = _moved(manifest, site, now)
         check_site(store, state, manifest, site)
     if manifest is None or journal is not None:
         try:
@@ -204,7 +205,8 @@ def _restore(state: Store, adopted: Manifest, now: float) -> Manifest:
 
 def _with_counts(adopted: SectionRecord | None, known: SectionRecord) -> SectionRecord:
     """Return the adopted record with the known URL counts and the highest page number ever used."""
-    record, urls = adopted or SectionRecord(known.suffix), {page.number: page.urls for page in known.pages}
+    record = adopted or SectionRecord(known.suffix)
+    urls = {page.number: page.urls for page in known.pages}
     pages = tuple(replace(page, urls=urls.get(page.number, page.urls)) for page in record.pages)
     return replace(record, highest=max(record.highest, known.highest), counts=known.counts, pages=pages)
 
