@@ -236,15 +236,13 @@ class Conf:
     @property
     def indexnow_keys(self) -> Collection[str]:
         """Keys for IndexNow of all hosts."""
-        keys = self.indexnow_key
-        if keys is None:
-            return ()
+        keys = self.indexnow_key or {}
         return (keys,) if isinstance(keys, str) else keys.values()
 
     def indexnow_key_for(self, host: str) -> str | None:
         """Return the key for a host, such as `www.example.com`; `None` if the settings have none."""
-        keys = self.indexnow_key
-        return keys if keys is None or isinstance(keys, str) else keys.get(host)
+        keys = self.indexnow_key or {}
+        return keys if isinstance(keys, str) else keys.get(host)
 
     @property
     def limits(self) -> Limits:

@@ -161,12 +161,9 @@ def takes(
         documented: Any = call
         init = f"{getattr(options_type, '__name__', '')}.__init__"
         hints, signature = get_type_hints(options_type), inspect.signature(options_type)
-        documented.__signature__ = signature.replace(
-            parameters=[
-                each.replace(annotation=hints[each.name]) for each in signature.parameters.values()
-            ],
-            return_annotation=inspect.signature(run).return_annotation,
-        )
+        parameters = [each.replace(annotation=hints[each.name]) for each in signature.parameters.values()]
+        result = inspect.signature(run).return_annotation
+        documented.__signature__ = signature.replace(parameters=parameters, return_annotation=result)
         texts = documented_options(options_type).items()
         lines = "".join(f"\n* `{name}`: {text}." for name, (_, text) in texts)
         documented.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nOptions:\n{lines}\n"
@@ -230,14 +227,9 @@ class Host:
 
     def previous(self, journal: Journal | None, now: float) -> PreviousState:
         """Return the state before a run. `journal` is that of a killed run whose steps were not taken."""
+        is_whole, moved_from = self.is_whole, self.moved_from
         return load(
-            self.store,
-            self.state,
-            self.site,
-            journal,
-            now,
-            is_whole=self.is_whole,
-            moved_from=self.moved_from,
+            self.store, self.state, self.site, journal, now, is_whole=is_whole, moved_from=moved_from
         )
 
     @classmethod
@@ -257,8 +249,8 @@ class Host:
             check_configured()
         base, several = hosts.export_base(base_url), isinstance(options, SeveralHosts)
         folder, site_problem = hosts.host_folder(base), hosts.example_site_problem(base_url, base)
-        output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
-        robots = conf.robots_txt if robots is None else robots
+        output = local_path(options.output, "--output")
+        robots = local_path(options.robots, "--robots") or conf.robots_txt
         if several and robots is not None and _HOST not in str(robots):
             advice = f"Use {_HOST} in the path for the name of each host's folder"
             text = f"{advice}, such as public/{_HOST}/robots.txt."

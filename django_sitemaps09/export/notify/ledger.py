@@ -177,12 +177,10 @@ class Ledger:
                     self.state.promote(f"{FOLDER}/{name}", f"{FOLDER}/{name.replace('pending', 'damaged')}")
                     self._delete(name)
                     continue
-                if message is None:
-                    continue
-                endpoints = "" if message.endpoints is None else " ".join(message.endpoints)
-                table.executemany(
-                    _INSERT, ((message.kind, message.host, url, endpoints) for url in message.urls)
-                )
+                if message is not None:
+                    kind, host, urls, endpoints = message
+                    ids = " ".join(endpoints or ())
+                    table.executemany(_INSERT, ((kind, host, url, ids) for url in urls))
             dropped = table.execute(_TRIM, [limit]).rowcount
             if len(names) > 1 or dropped:
                 prefix = f"pending-{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{token_hex(4)}"
