@@ -18,13 +18,7 @@ from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.page import Engine, Renderer
 from django_sitemaps09.export.plan import Run
-from django_sitemaps09.export.publishing.changes import (
-    Spool,
-    SubmissionQueue,
-    activate_prepared,
-    compared_ranges,
-    notify,
-)
+from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, notify
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
@@ -47,14 +41,9 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
         try:
             with _opened(host, options, engine) as run:
                 outcomes = _render(run)
-                is_queued = host.submit and conf.indexnow_key is not None and not run.previous.is_first
-                spool = None
-                # A dry run stages no files that could be compared.
-                if is_queued or (options.changes and not options.dry_run):
-                    spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
-                    stack.enter_context(closing(spool))
+                queue = stack.enter_context(closing(SubmissionQueue(run)))
                 with uninterrupted():
-                    event = _publish(run, outcomes, spool)
+                    event = _publish(run, outcomes, queue)
         except Exception as error:
             if event is None:
                 raise
@@ -115,10 +104,10 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     return outcomes
 
 
-def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | None) -> Published:
+def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: SubmissionQueue) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
     host, options, old_manifest = run.host, run.options, run.previous.manifest
-    queue, publication = SubmissionQueue(run, spool), Publication.build(run, outcomes)
+    publication = Publication.build(run, outcomes)
     reports = tuple(outcome.report for outcome in outcomes.values())
     failures = _failures(reports, strict=options.strict)
     # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
@@ -128,7 +117,7 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | No
     robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
     files_written = publication.files_to_write() if can_publish else []
     if can_publish:
-        _compare(publication, queue)
+        queue.compare(publication.manifest, publication.staged)
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
     is_published = can_publish and not options.dry_run
@@ -139,7 +128,7 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | No
         _record(run, reports, failures, is_published=is_published)
     warnings = [*_warnings(publication, reports, queue, failures), *robots.warnings]
     failures += _lesser_failures(run, publication.documents, robots)
-    changes = spool if options.changes else None
+    changes = queue.spool if options.changes else None
     report = Report(
         sections=reports,
         folder=host.local_folder,
@@ -211,16 +200,6 @@ def _record(
             journals.record_exported(state, [each.section for each in reports if not each.failure], started)
     except (ExportError, OSError) as error:
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
-
-
-def _compare(publication: Publication, queue: SubmissionQueue) -> None:
-    """Find the changed URLs. A failure ends the export only if the caller requested them."""
-    if queue.spool is not None:
-        run, new = publication.run, publication.manifest
-        consequence = "not all changed URLs were found, so not all were queued for submission"
-        with nullcontext() if run.options.changes else queue.lenient(consequence):
-            ranges = compared_ranges(run.host.store, run.previous.manifest, new, publication.staged)
-            queue.spool.fill(ranges)
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:

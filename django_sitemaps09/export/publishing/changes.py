@@ -9,8 +9,8 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import chain
@@ -91,7 +91,7 @@ class Spool:
         return (UrlChange(*change[:3]) for change in self._table.execute("SELECT * FROM change"))
 
 
-def compared_ranges(
+def _compared_ranges(
     store: Store, old: Manifest, new: Manifest, staged: Mapping[str, str]
 ) -> Iterator[tuple[str, Iterator[bytes], Iterator[bytes]]]:
     """Yield section, old and new lines of each range that differs. `staged` maps its new pages to paths."""
@@ -134,13 +134,29 @@ def notify(event: Published, callback: Callable[[Published], object] | None) -> 
     ]
 
 
-@dataclass(frozen=True, slots=True)
 class SubmissionQueue:
-    """The changes of one export to one target. `spool` has the changed URLs if they can be queued."""
+    """The changes of one export to one target. `spool` has the changed URLs if anyone needs them."""
 
-    run: Run
-    spool: Spool | None
-    warnings: list[str] = field(default_factory=list)
+    def __init__(self, run: Run) -> None:
+        self.run, options = run, run.options
+        self.spool: Spool | None = None
+        self.warnings: list[str] = []
+        is_queued = run.host.submit and conf.indexnow_key is not None and not run.previous.is_first
+        # A dry run stages no files that could be compared.
+        if is_queued or (options.changes and not options.dry_run):
+            self.spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
+
+    def close(self) -> None:
+        if self.spool is not None:
+            self.spool.close()
+
+    def compare(self, manifest: Manifest, staged: Mapping[str, str]) -> None:
+        """Find the changed URLs. A failure ends the export only if the caller requested them."""
+        if self.spool is not None:
+            consequence = "not all changed URLs were found, so not all were queued for submission"
+            with nullcontext() if self.run.options.changes else self._lenient(consequence):
+                old, store = self.run.previous.manifest, self.run.host.store
+                self.spool.fill(_compared_ranges(store, old, manifest, staged))
 
     @contextmanager
     def publishing(self, manifest: Manifest, index_urls: Sequence[str]) -> Iterator[Manifest]:
@@ -157,7 +173,7 @@ class SubmissionQueue:
         pages = [page for name, page in previous.pages().items() if name in previous.unqueued]
         queued: set[str] = set()
         pings = ping_messages(index_urls if conf.ping_urls else ())
-        with self.lenient("not all changes were queued for submission"):
+        with self._lenient("not all changes were queued for submission"):
             ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
             if self.spool is None or self.spool.is_filled:
                 next_manifest = self._with_unqueued(manifest, queued)
@@ -171,11 +187,11 @@ class SubmissionQueue:
                     f"for submission. {result}"
                 )
         yield next_manifest
-        with self.lenient("the changes are queued for submission only by the next run"):
+        with self._lenient("the changes are queued for submission only by the next run"):
             ledger.activate(manifest.run)
 
     @contextmanager
-    def lenient(self, consequence: str) -> Iterator[None]:
+    def _lenient(self, consequence: str) -> Iterator[None]:
         """Turn the failures of storages and disks into a warning."""
         try:
             yield
