@@ -185,12 +185,8 @@ def _record(
         errors, failure = tuple(report.errors), report.failure
         is_complete = failure is None and report.skipped == 0
         changes.append(SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete))
-    removed = {name: run.previous.section(name) for name in run.options.remove if is_published}
-    changes += [
-        SectionChange(name, each.urls, 0, 0, len(each.pages))
-        for name, each in removed.items()
-        if each.pages
-    ]
+    removed = [(name, run.previous.section(name)) for name in run.options.remove if is_published]
+    changes += [SectionChange(name, old.urls, 0, 0, len(old.pages)) for name, old in removed if old.pages]
     seconds = max(0.0, time.time() - started)
     recorded = RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures))
     try:

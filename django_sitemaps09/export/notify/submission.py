@@ -93,8 +93,9 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
                 "export_sitemaps --submit first. After an export for several hosts, name each with "
                 "--base-url; after any other, omit --base-url."
             )
-        stores = [(store, state) for _, store, state in folders]
-        return [preview(*each) if dry_run else send(*each, client) for each in stores]
+        if dry_run:
+            return [preview(store, state) for _, store, state in folders]
+        return [send(store, state, client) for _, store, state in folders]
 
 
 def _folder(base: Base | None, output: Path | None) -> ExportFolder:

@@ -63,7 +63,6 @@ def documents(
 
     `shrinking` has the previous sections with old pages. Without any, there are no transition indexes.
     """
-
     cascade, styled = conf.cascade, conf.stylesheet
 
     def built(records: Iterable[SectionRecord]) -> dict[str, bytes]:
