@@ -69,7 +69,7 @@ def _opened(host: Host, options: ExportOptions, engine: Engine | None) -> Iterat
         journal, recovered = recover(host, check, started.timestamp(), dry_run=options.dry_run)
         previous = host.previous(journal, started.timestamp())
         if host.damaged is not None:
-            check_pages(previous)
+            check_pages(host.store, previous)
             names = {name: size for name, size in previous.names.items() if name not in host.damaged}
             previous = previous._replace(names=names)
         stage = None

@@ -33,7 +33,6 @@ class PreviousState(NamedTuple):
     steps were not taken. The site `has_moved` if the manifest was that of another host.
     """
 
-    store: Store
     manifest: Manifest
     names: Mapping[str, int | None]
     foreign_names: frozenset[str]
@@ -90,7 +89,6 @@ def load(
             manifest = _mark_unverified(manifest, adopted, journal, names, now)
     listed_names = {*manifest.indexes, *manifest.stylesheets, *manifest.removed, *manifest.pages()}
     return PreviousState(
-        store,
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
         frozenset(names) - listed_names,
@@ -100,13 +98,13 @@ def load(
     )
 
 
-def check_pages(previous: PreviousState) -> None:
+def check_pages(store: Store, previous: PreviousState) -> None:
     """Raise `ExportError` if the published indexes list other pages than the manifest of a repair.
 
     A manifest from a backup would make a sitemap incomplete. Missing and damaged indexes, and pages that
     are missing, are repaired: they do not count.
     """
-    store, manifest, names = previous.store, previous.manifest, previous.names
+    manifest, names = previous.manifest, previous.names
     if previous.is_unverified or not manifest.indexes or not names.keys() >= set(manifest.indexes):
         return
     try:

@@ -24,8 +24,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import page as rendering
-from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task
+from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.orm.reading import is_in_transaction
 
 logger = logging.getLogger(__name__)
@@ -182,10 +181,10 @@ class Processes:
         with _signals_blocked():
             if self._pool is not None:
                 with suppress(BrokenProcessPool):
-                    return self._pool.submit(rendering.render_page, renderer, task)
+                    return self._pool.submit(render_page, renderer, task)
                 self._pool.shutdown()
             self._pool = self._create_pool()
-            return self._pool.submit(rendering.render_page, renderer, task)
+            return self._pool.submit(render_page, renderer, task)
 
     def _create_pool(self) -> ProcessPoolExecutor:
         # A process with threads cannot be forked: locks held by other threads would never be released.
