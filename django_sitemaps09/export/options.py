@@ -143,10 +143,7 @@ def documented_options(options_type: Any) -> dict[str, tuple[set[Any], str]]:
 def takes(
     options_type: Callable[ArgumentsT, OptionsT],
 ) -> Callable[[Callable[[OptionsT], ResultT]], Callable[ArgumentsT, ResultT]]:
-    """Return a decorator for a function of options, so that it has an argument for each option.
-
-    The signature and the docstring of the function then name each option.
-    """
+    """Return a decorator that gives a function of options an argument and a text for each option."""
 
     def decorate(run: Callable[[OptionsT], ResultT]) -> Callable[ArgumentsT, ResultT]:
         @wraps(run)

@@ -168,10 +168,7 @@ class _Watched:
 
 
 class EngineResponse(NamedTuple):
-    """Response to a request: `status` is `None` without a response, and `problem` says why.
-
-    `retry_after` is the pause in seconds that the server asks for, or `None`.
-    """
+    """Response to a request, which asks for a pause in seconds, or the `problem` without a response."""
 
     status: int | None
     retry_after: float | None = None

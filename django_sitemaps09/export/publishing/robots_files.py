@@ -79,10 +79,7 @@ class Robots:
 
 
 def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | None, bytes]:
-    """Return the old and the new content; with `write`, write the new content if it differs.
-
-    If someone edits the file meanwhile, the update starts again from the edited content.
-    """
+    """Return the old and the new content; with `write`, write the new content if it differs."""
     path = _resolve_links(path)
     if write:
         if not path.parent.is_dir():
@@ -94,6 +91,7 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
         with suppress(OSError):
             for leftover in path.parent.glob(f".{glob.escape(path.name)}.sitemaps09-{'[0-9a-f]' * 16}.tmp"):
                 leftover.unlink(missing_ok=True)
+    # If someone edits the file meanwhile, start again from the edited content.
     for _ in range(_ATTEMPTS):
         old_content = read_plain(path, _MOST)
         new_content = robots.update(old_content, urls)
@@ -103,10 +101,7 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
 
 
 def _resolve_links(path: Path) -> Path:
-    """Return the path with its symbolic links resolved, except links in parent folders.
-
-    Raise `ExportError` for another user's symbolic link.
-    """
+    """Resolve links, but not of parent folders. Raise `ExportError` for another user's link."""
     for _ in range(_LINKS):
         if not is_own_link(path):
             return path
@@ -115,10 +110,7 @@ def _resolve_links(path: Path) -> Path:
 
 
 def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
-    """Replace the file atomically, keeping its mode, owner and attributes.
-
-    If its content is not `old_content`, do not change the file, and return `False`.
-    """
+    """Replace the file atomically, with its mode, owner and attributes, if it has the old content."""
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
         status = None if old_content is None else path.lstat()
