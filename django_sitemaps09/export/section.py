@@ -42,8 +42,7 @@ _UNPUBLISHED = PageFile("", 0, None, None)
 class SectionOutcome(NamedTuple):
     """Outcome of a section after its pages are staged: the record to publish, or else the previous one.
 
-    `staged` maps new and changed files to their staged paths. `shrinks` are published files that lost rows
-    to other files.
+    `staged` maps new and changed files to their staged paths. `shrinks` are published files that lost rows.
     """
 
     report: SectionReport

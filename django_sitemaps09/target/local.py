@@ -255,8 +255,7 @@ class LocalStore:
 def make_private(folder: Path) -> None:
     """Make a folder private, and create it if necessary: only this user can access it.
 
-    Raise `ExportError` for a link or another user's folder, which anyone who can write to the target can
-    have put there.
+    Raise `ExportError` for a link or another user's folder: others may be able to write to the target.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)

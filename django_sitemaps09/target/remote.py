@@ -206,8 +206,7 @@ def _is_s3(storage: Storage) -> bool:
 def _adapt(storage: Any) -> Any:
     """Return a copy of the S3 storage of django-storages, which does not encode `.xml.gz` files.
 
-    The storage sets `Content-Encoding: gzip` for them, so a crawler would get XML from the URL of a gzip
-    file.
+    The storage sets `Content-Encoding: gzip`, so a crawler would get XML from the URL of a gzip file.
     """
     adapted_storage = copy.copy(storage)
     adapted_storage.get_object_parameters = partial(_parameters, storage)

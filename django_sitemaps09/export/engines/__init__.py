@@ -139,8 +139,7 @@ _PASSED = (
 class Processes:
     """Pool of worker processes, created for the first page and shut down after the export.
 
-    If a worker is killed, its page is submitted once more, to a new pool. If that also fails, raise
-    `ExportError`.
+    If a worker is killed, its page is submitted once more, to a new pool; then, raise `ExportError`.
     """
 
     def __init__(self, workers: int) -> None:

@@ -267,8 +267,7 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
 def start_alone(message: str) -> subprocess.Popen[bytes]:
     """Start a process that handles a message. Its exit status is `HANDLED` unless it dies.
 
-    Raise `OSError` if it cannot be started. It does not use `multiprocessing`, which must not start
-    processes if a worker of Celery runs the export.
+    Raise `OSError` if it cannot start. A worker of Celery must not use `multiprocessing` for this.
     """
     if not sys.executable:
         raise OSError("the Python that runs this process is unknown")

@@ -134,7 +134,7 @@ class Publication:
     def _steps(self, store: Store) -> tuple[Step, ...]:
         """Stage the indexes and the stylesheet. Return the steps in order, adding before removing.
 
-        Only pages that lose rows to others come after the transition indexes.
+        Of the pages, only those that lose rows to others come after the transition indexes.
         """
         pages = [
             Step(self.staged[name], name, page.digest)
