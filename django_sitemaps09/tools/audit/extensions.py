@@ -97,7 +97,7 @@ class LinkRules:
     def finish(self) -> None:
         """Report alternates that do not link back. Alternates on hosts without entries are not checked."""
         while self._groups:
-            self._store(*self._groups.popitem())
+            self._store(*self._groups.popitem(last=False))
         for source, target, place in self._scratch.one_way_links():
             if origin(target) in self._bases:
                 self._findings.add(place, "hreflang-no-return", f"{source} links to {target}")
@@ -252,14 +252,14 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
     language = texts.get("language", "").strip()
     if language and not _NEWS_LANGUAGE.fullmatch(language):
         yield "news-language", repr(language)
-    date = texts.get("publication_date", "").strip()
-    if (moment := parse_lastmod(date)) is not None:
+    if date := texts.get("publication_date", "").strip():
+        moment = parse_lastmod(date)
+        if moment is None:
+            yield "news-date", repr(date)
+            return
         if not moment.is_date and _ZONE.search(date) is None:
             yield "news-zone", date
         # A date includes its whole day, in any time zone.
-        if moment.at + timedelta(days=2 if moment.is_date else 0) < now - timedelta(
-            days=protocol.NEWS_DAYS
-        ):
+        days = protocol.NEWS_DAYS + (2 if moment.is_date else 0)
+        if moment.at < now - timedelta(days=days):
             yield "news-old", date
-    elif date:
-        yield "news-date", repr(date)

@@ -177,7 +177,7 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
         yield "page-canonical", canonicals.pop()
     moment = parse_lastmod(page.lastmod)
     # A date includes its whole day.
-    if moment and modified and modified > moment.at + (2 * _DAY if moment.is_date else _DAY):
+    if moment and modified and modified - moment.at > (2 * _DAY if moment.is_date else _DAY):
         yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
 
 

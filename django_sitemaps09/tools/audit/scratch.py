@@ -19,7 +19,7 @@ _SCHEMA = """
     PRAGMA synchronous = OFF;
     PRAGMA locking_mode = EXCLUSIVE;
     CREATE TABLE urls (digest INTEGER PRIMARY KEY, batch INTEGER NOT NULL, has_slash INTEGER NOT NULL);
-    CREATE TABLE sources (digest INTEGER PRIMARY KEY, url TEXT NOT NULL, place TEXT NOT NULL);
+    CREATE TABLE sources (digest INTEGER UNIQUE NOT NULL, url TEXT NOT NULL, place TEXT NOT NULL);
     CREATE TABLE links (
         source INTEGER NOT NULL, target INTEGER NOT NULL, url TEXT NOT NULL, needs_return INTEGER NOT NULL,
         PRIMARY KEY (source, target)
@@ -103,11 +103,13 @@ class Scratch:
         self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
 
     def one_way_links(self) -> Iterator[tuple[str, str, str]]:
-        """Return source, target and place of each link whose target does not link back."""
+        """Return source, target and place of each link whose target does not link back, by source."""
+        # Such a join needs no sort of all links. Its order does not depend on the digests, which are random.
         return self._connection.execute(
-            "SELECT sources.url, links.url, place FROM links JOIN sources ON sources.digest = links.source"
+            "SELECT sources.url, links.url, place FROM sources CROSS JOIN links ON source = sources.digest"
             " WHERE needs_return AND source != target AND NOT EXISTS"
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
+            " ORDER BY sources.rowid, links.url"
         )
 
     def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
