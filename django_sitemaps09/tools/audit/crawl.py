@@ -15,7 +15,8 @@ from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 from django_sitemaps09.protocol.compression import GZIP_MAGIC
 from django_sitemaps09.tools.audit import parsers
 from django_sitemaps09.tools.audit.extensions import LinkRules, check_media
-from django_sitemaps09.tools.audit.parsers import LINK, DocumentKind, DocumentPart, ParserThread, ReadEntry
+from django_sitemaps09.tools.audit.parsers import DocumentPart, ParserThread
+from django_sitemaps09.tools.audit.read_entries import LINK, DocumentKind, ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader, Response, limit_size, peek
 from django_sitemaps09.tools.audit.rules import Findings, ReportRule
 from django_sitemaps09.tools.audit.scratch import Scratch

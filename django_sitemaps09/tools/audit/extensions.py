@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import NAMESPACES, Base, Image, News, Video, media, normalized
 from django_sitemaps09.protocol.fields import MAX_DURATION
-from django_sitemaps09.tools.audit.parsers import ReadEntry
+from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.rules import Findings, Problem, ReportRule
 from django_sitemaps09.tools.audit.scratch import Scratch
 from django_sitemaps09.tools.audit.urls import origin, url_problem

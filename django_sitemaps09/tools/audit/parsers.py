@@ -6,35 +6,26 @@ import codecs
 import gc
 import re
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import lru_cache
 from itertools import chain
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
-from urllib.parse import urljoin
+from typing import Any, cast
 
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_URLS, NAMESPACES, SITEMAP_NAMESPACE, normalized
-from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, http_date, optional, peek
-from django_sitemaps09.tools.audit.rules import Problem, ReportRule
+from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
+from django_sitemaps09.tools.audit import read_entries
+from django_sitemaps09.tools.audit.read_entries import DocumentKind, ReadEntry
+from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, optional, peek
+from django_sitemaps09.tools.audit.rules import ReportRule
 
 etree = optional("lxml.etree")
 
-DocumentKind = Literal["urlset", "sitemapindex", "text", "feed"]
-
-LINK = f"{{{NAMESPACES['xhtml']}}}link"  #: The tag of an alternate.
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
-#: The elements of an entry in the order of the XSD.
-_ORDER = {"urlset": ("loc", "lastmod", "changefreq", "priority"), "sitemapindex": ("loc", "lastmod")}
 # The feeds of the protocol: by the tag of the root, the tags of the list of entries and of an entry.
 _ATOM = ("{http://www.w3.org/2005/Atom}", "{http://purl.org/atom/ns#}")
 _FEEDS = {f"{start}feed": (f"{start}feed", f"{start}entry") for start in _ATOM} | {
     "rss": ("channel", "item")
 }
-_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
@@ -56,9 +47,6 @@ _MAX_OPEN = 5_000_000
 _USUAL = 8  # Number of elements in a usual entry.
 # Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
 _MAX_ELEMENTS = 1_500_000
-# Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
-_MAX_VALUE = 16_384
-_MAX_NAMES = 1_000  # Maximum length of a namespace, and of the names in an entry whose result is kept.
 # Bytes that may be text or an attribute that the schema does not allow, found in a tenth of the time.
 _MAY_BE_STRAY = re.compile(
     rb"<(?:url|loc|lastmod|changefreq|priority|sitemap)\s"
@@ -76,33 +64,6 @@ _HTML = re.compile(
     rb"\s*(?:(?:<\?xml[^>]*>|<!--(?:(?!-->).)*-->)\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-
-
-class ReadEntry(NamedTuple):
-    """One URL, or one document in an index. `extensions` are the elements of other namespaces, by tag."""
-
-    line: int
-    location: str
-    lastmod: str | None = None
-    changefreq: str | None = None
-    priority: str | None = None
-    extensions: Mapping[str, Sequence[Any]] = MappingProxyType({})
-
-    @property
-    def url(self) -> str:
-        """The location without whitespace around it."""
-        return self.location.strip()
-
-    @property
-    def language(self) -> str | None:
-        """The `hreflang` of the alternates that are the entry itself, with spaces; `None` without one."""
-        url = normalized(self.url)
-        languages = [
-            (link.get("hreflang") or "").strip().lower()
-            for link in self.extensions.get(LINK, ())
-            if normalized((link.get("href") or "").strip()) == url
-        ]
-        return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
 # The kind of a document, if known, and entries. Their elements are valid until the next batch is read.
@@ -173,7 +134,7 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
     first = next(chunks).removeprefix(codecs.BOM_UTF8)
     # The last line may have no line ending.
     for chunk in chain([first], chunks, [b"\n"]):
-        *lines, rest = (rest[:_MAX_VALUE] + chunk).split(b"\n")
+        *lines, rest = (rest[: read_entries.MAX_VALUE] + chunk).split(b"\n")
         entries = []
         for content in lines:
             number, line = number + 1, content.removesuffix(b"\r")
@@ -275,13 +236,15 @@ class _XmlDocument:
         self.count += len(entries)
         self._unknown += len(children) - len(entries)
         if self._kind == "feed":
-            return self._kind, [*filter(None, map(_feed_entry, entries))]
+            return self._kind, [*filter(None, map(read_entries.from_feed, entries))]
         complete = {*entries}
         for child in children if len(children) > len(entries) else ():
             # The schema allows elements of other namespaces before the entries.
             if child not in complete and (child.tag[0] != "{" or child.tag.startswith(self._start or "{{")):
                 self._report("element-unknown", child.tag, child.sourceline)
-        return self._kind, [_entry(element, self._kind, self._start, self._report) for element in entries]
+        return self._kind, [
+            read_entries.from_element(element, self._kind, self._start, self._report) for element in entries
+        ]
 
     def close(self) -> None:
         """Check what is only known at the end. Raise `DocumentError` for an incomplete document."""
@@ -352,9 +315,9 @@ class _XmlDocument:
                 entries.append(item)
             elif event == "start" and self._parent is None:
                 self._parent = item
-            elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
+            elif event == "start-ns" and len(item[1]) > read_entries.MAX_NAMES:
                 # The name of each element would contain it.
-                text = f"a namespace has more than {_MAX_NAMES:,} characters"
+                text = f"a namespace has more than {read_entries.MAX_NAMES:,} characters"
                 raise DocumentError("document-limit", text)
         return entries
 
@@ -412,76 +375,3 @@ def _encoding(head: bytes) -> str:
         return "UTF-16"
     declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
     return declared[1].decode() if declared else "UTF-8"
-
-
-def _feed_entry(element: Any) -> ReadEntry | None:
-    """Return the link and the date of an entry of a feed; `None` without a link, since none is required."""
-    start = element.tag.removesuffix("entry") if element.tag != "item" else ""
-    if element.tag == "item":
-        location, name = element.findtext("link") or "", "pubDate"
-        guid = element.find("guid")
-        # Many feeds write other names, too, without `isPermaLink`.
-        if not location.strip() and guid is not None and guid.get("isPermaLink") != "false":
-            location = guid.text if "://" in (guid.text or "") else ""
-    else:
-        links = element.iterfind(f"{start}link")
-        pages = (link.get("href") for link in links if link.get("rel", "alternate") == "alternate")
-        location, name = next(pages, None) or "", "updated"
-        with suppress(ValueError):
-            # Only Atom can have relative URLs, if it names the base.
-            location = location.strip() and urljoin(element.base or "", location)
-    if not location.strip():
-        return None
-    date = element.findtext(f"{start}{name}")
-    lastmod = None if date is None else _w3c_date(date[:_MAX_VALUE].strip(), name)
-    return ReadEntry(element.sourceline, location[:_MAX_VALUE], lastmod)
-
-
-def _w3c_date(text: str, name: str) -> str:
-    """Return the date of a feed as a W3C date. An invalid one has the name of its element before it."""
-    if name == "updated" and _RFC_3339.fullmatch(text.upper()):
-        return text.upper()
-    if name == "pubDate" and (moment := http_date(text)) is not None:
-        return moment.isoformat()
-    return f"{name} {text}"
-
-
-def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
-    values: dict[str, str | None] = {}
-    tags = tuple([child.tag for child in element])
-    find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
-    names, problems = find(tags, kind, start)
-    extensions: defaultdict[str, list[Any]] = defaultdict(list)
-    for name, tag, child in zip(names, tags, element, strict=True):
-        if name is None:
-            extensions[tag].append(child)
-        elif name not in values:
-            values[name] = (child.text or "")[:_MAX_VALUE]
-    location = values.get("loc") or ""
-    for rule, detail in problems:
-        text = f"{location.strip()} ({detail})" if rule == "element-order" else detail
-        report(rule, text, element.sourceline)
-    if not location.strip():
-        report("index-loc" if kind == "sitemapindex" else "url-missing", "", element.sourceline)
-    lastmod, changefreq, priority = map(values.get, ("lastmod", "changefreq", "priority"))
-    return ReadEntry(element.sourceline, location, lastmod, changefreq, priority, extensions)
-
-
-@lru_cache(4_096)
-def _names(tags: tuple[str, ...], kind: DocumentKind, start: str) -> tuple[list[str | None], list[Problem]]:
-    """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
-    order = _ORDER[kind]
-    names = [
-        tag[len(start) :] if (tag.startswith(start) if start else tag[0] != "{") else None for tag in tags
-    ]
-    problems = [
-        ("element-unknown", tag if name is not None else f"{tag} has no namespace")
-        for name, tag in zip(names, tags, strict=True)
-        if name not in order and (name is not None or tag[0] != "{")
-    ]
-    problems += [("element-repeated", name) for name in sorted(order) if names.count(name) > 1]
-    ranks = [order.index(name) if name in order else len(order) for name in names]
-    if ranks != sorted(ranks):
-        written = " ".join(name or tag for name, tag in zip(names, tags, strict=True))
-        problems.append(("element-order", f"schema only: {written}"))
-    return names, problems

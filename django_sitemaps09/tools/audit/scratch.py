@@ -10,7 +10,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from django_sitemaps09.protocol import Base, normalized
-from django_sitemaps09.tools.audit.parsers import ReadEntry
+from django_sitemaps09.tools.audit.read_entries import ReadEntry
 
 # SQLite's page cache has 32 MiB. The rest is in a temporary file.
 _SCHEMA = """
@@ -104,7 +104,7 @@ class Scratch:
 
     def one_way_links(self) -> Iterator[tuple[str, str, str]]:
         """Return source, target and place of each link whose target does not link back, by source."""
-        # Such a join needs no sort of all links. Its order does not depend on the digests, which are random.
+        # Such a join needs no sort of all links, and its order does not depend on the digests.
         return self._connection.execute(
             "SELECT sources.url, links.url, place FROM sources CROSS JOIN links ON source = sources.digest"
             " WHERE needs_return AND source != target AND NOT EXISTS"

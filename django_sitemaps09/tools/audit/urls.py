@@ -22,7 +22,7 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.robots import MAX_BYTES
-from django_sitemaps09.tools.audit.parsers import ReadEntry
+from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader, StoreReader, optional, peek
 from django_sitemaps09.tools.audit.rules import Findings, Problem
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from django_sitemaps09.protocol import CHANGEFREQS, hreflang, hreflang_warning
-from django_sitemaps09.tools.audit.parsers import ReadEntry
+from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.rules import ReportRule
 
 # The forms that both the W3C note and the XSD allow.
