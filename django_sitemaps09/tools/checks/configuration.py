@@ -156,31 +156,32 @@ def check_site(
 
 def check_deployment(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the base URL and the caches of a deployed site (`check --deploy`)."""
-    return [*_check_deployment()]
-
-
-def _check_deployment() -> Iterator[CheckMessage]:
+    messages: list[CheckMessage] = []
     base = valid_setting("base_url")
     domain = "" if base is None else base.domain
     host = urlsplit(f"//{domain}").hostname or ""
     if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
         text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
-        yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
+        messages.append(
+            message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
+        )
     if not any(passed.names_urls for passed in urlconf.passed_sitemaps()):
         # Only native views use caches.
-        return
+        return messages
     if not caching.is_shared(DEFAULT_CACHE_ALIAS):
         text = f"CACHES[{DEFAULT_CACHE_ALIAS!r}] is not shared by the processes of the site, so each "
         text += "process has to count the rows of large sections every five minutes."
         hint = "If a section has more than a million rows, set a cache such as Redis, Memcached or a "
         hint += "database table. Otherwise add 'sitemaps09.W070' to SILENCED_SYSTEM_CHECKS."
-        yield message("W070", text, hint)
+        messages.append(message("W070", text, hint))
     with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
         alias = conf.live_cache
         if alias is not None and not caching.is_shared(alias):
             text = f"SITEMAPS09['LIVE_CACHE'] is {alias!r}, which is not shared by the processes of the "
             text += "site, so each process renders and keeps its own pages."
-            yield message("W071", text, "Use a cache such as Redis, Memcached or a database table.")
+            hint = "Use a cache such as Redis, Memcached or a database table."
+            messages.append(message("W071", text, hint))
+    return messages
 
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:

@@ -1,4 +1,7 @@
-"""Check the rows of a `ModelSitemap`, and what depends on them. Only `check_stored_keys()` runs queries."""
+"""Check the rows of a `ModelSitemap`, and what depends on them.
+
+Expressions are resolved, but no SQL is compiled. Only `check_stored_keys()` queries a database.
+"""
 
 from __future__ import annotations
 
@@ -261,7 +264,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
 
 
 def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
-    """Return the outermost keys of a table if they are readable, and compared as they are sorted."""
+    """Return the first and last keys of a table. Raise `ImproperlyConfigured` if they cannot be bounds."""
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]

@@ -143,10 +143,11 @@ def is_factory(declaration: object) -> bool:
 
 def _may_bind(subject: Subject) -> bool:
     """Return whether a section is a sitemap, or a class or an instance that may return or stand for one."""
-    new = inspect.getattr_static(subject.cls, "__new__") if subject.is_class else vars(object)["__new__"]
-    has_getattr = inspect.getattr_static(subject.cls, "__getattr__", None) is not None
-    is_sitemap = any(subject.raw(name) is not None for name in ("get_urls", "for_host"))
-    return is_sitemap or has_getattr or new is not vars(object)["__new__"]
+    if any(subject.raw(name) is not None for name in ("get_urls", "for_host")):
+        return True
+    # A class can return another object when it is called.
+    has_new = subject.is_class and inspect.getattr_static(subject.cls, "__new__") is not object.__new__
+    return has_new or inspect.getattr_static(subject.cls, "__getattr__", None) is not None
 
 
 def _subjects(declarations: Iterable[Any]) -> Iterable[Subject]:
