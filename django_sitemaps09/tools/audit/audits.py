@@ -143,7 +143,9 @@ def audit(
         scratch = stack.enter_context(closing(Scratch(size, target.base if url is None else None)))
         url_rules = UrlRules(findings, target.project, robots, target.reader)
         crawl = Crawl(target.reader, url_rules, findings, scratch, started)
-        memory, most = History(path) if path is not None else None, rate if url is not None else 0
+        memory = None if path is None else History(path)
+        # Nothing limits the rate of requests to the project's own views.
+        most = 0 if url is None else rate
         try:
             crawl.run(roots(target, robots, findings), on_document)
             for pages in check_pages(scratch.pages(), target.pages, findings, most, memory):

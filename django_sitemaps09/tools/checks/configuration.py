@@ -48,7 +48,7 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
     problems = [error_text(ImproperlyConfigured, getattr, conf, name) for name in KEYS.values()]
     hint = "See the settings in the documentation."
     invalid = [message("E003", problem, hint) for problem in problems if problem]
-    messages = [*_check_names(options), *invalid, *_check_targets(options)]
+    messages = [*_check_names(options), *invalid, *_check_places(options)]
     messages += [*_check_engine(options), *_check_exports(options)]
     return messages if invalid else [*messages, *_check_submissions(options)]
 
@@ -71,7 +71,8 @@ def _check_names(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
             yield message("E002", f"SITEMAPS09 has an unknown key: {key!r}.", hint)
 
 
-def _check_targets(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+def _check_places(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """Check that paths are absolute, and that aliases of storages and caches exist."""
     for key in ("ROOT", "ROBOTS_TXT"):
         path = valid_setting(KEYS[key])
         if path is not None and not path.is_absolute():
