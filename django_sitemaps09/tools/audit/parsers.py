@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
@@ -209,9 +209,12 @@ class _XmlDocument:
         self._parser, self._head = _parser(("start",)), bytearray()
         self._kind: DocumentKind = "urlset"
         # The tags of the list of entries, which is usually the root, and of an entry, and their namespace.
-        self._tags, self._start = cast("tuple[str, str] | None", None), ""
+        self._tags: tuple[str, str] | None = None
+        self._start = ""
         # The list of entries, the elements of the last part in it, and its last bytes.
-        self._parent, self._children, self._recent = cast("Any", None), list[Any](), b""
+        self._parent: Any = None
+        self._children: list[Any] = []
+        self._recent = b""
         self._unknown = self._elements = self._open_size = self.count = 0
         self.error: DocumentError | None = None  #: The error after the last entry.
 

@@ -259,7 +259,8 @@ class HttpReader(Reader):
 
 def _target(url: str, location: str) -> str:
     """Return the URL of a redirect. Raise `DocumentError` if it must not be followed."""
-    target, schemes = location, ("https",) if urlsplit(url).scheme == "https" else _SCHEMES
+    schemes = ("https",) if urlsplit(url).scheme == "https" else _SCHEMES
+    target = location
     with suppress(ValueError):
         target = urljoin(url, location)
         if urlsplit(target).scheme in schemes:
