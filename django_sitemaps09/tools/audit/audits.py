@@ -219,7 +219,6 @@ class Target(NamedTuple):
 def choose_target(
     url: str | None, folder: Path | None, base_url: str | None, user_agent: str | None, stack: ExitStack
 ) -> Target:
-    """Choose how documents and pages are read."""
     if url is not None:
         return _http_target(url, base_url, stack.enter_context(closing(HttpReader(user_agent))))
     base = export_base(base_url)

@@ -14,7 +14,7 @@ from typing import Any
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
 from django_sitemaps09.tools.audit import read_entries
-from django_sitemaps09.tools.audit.read_entries import DocumentKind, ReadEntry
+from django_sitemaps09.tools.audit.read_entries import DocumentKind, ReadEntry, read_entry, read_feed_entry
 from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, optional, peek
 from django_sitemaps09.tools.audit.rules import ReportRule
 
@@ -23,9 +23,8 @@ etree = optional("lxml.etree")
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
 # The feeds of the protocol: by the tag of the root, the tags of the list of entries and of an entry.
 _ATOM = ("{http://www.w3.org/2005/Atom}", "{http://purl.org/atom/ns#}")
-_FEEDS = {f"{start}feed": (f"{start}feed", f"{start}entry") for start in _ATOM} | {
-    "rss": ("channel", "item")
-}
+_FEEDS = {f"{start}feed": (f"{start}feed", f"{start}entry") for start in _ATOM}
+_FEEDS["rss"] = ("channel", "item")
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
@@ -239,14 +238,14 @@ class _XmlDocument:
         self.count += len(entries)
         self._unknown += len(children) - len(entries)
         if self._kind == "feed":
-            return self._kind, [*filter(None, map(read_entries.from_feed, entries))]
+            return self._kind, [*filter(None, map(read_feed_entry, entries))]
         complete = {*entries}
         for child in children if len(children) > len(entries) else ():
             # The schema allows elements of other namespaces before the entries.
             if child not in complete and (child.tag[0] != "{" or child.tag.startswith(self._start or "{{")):
                 self._report("element-unknown", child.tag, child.sourceline)
         return self._kind, [
-            read_entries.from_element(element, self._kind, self._start, self._report) for element in entries
+            read_entry(element, self._kind, self._start, self._report) for element in entries
         ]
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class ReadEntry(NamedTuple):
         return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
-def from_feed(element: Any) -> ReadEntry | None:
+def read_feed_entry(element: Any) -> ReadEntry | None:
     """Return the link and the date of an entry of a feed; `None` without a link, since none is required."""
     start = element.tag.removesuffix("entry") if element.tag != "item" else ""
     if element.tag == "item":
@@ -86,7 +86,7 @@ def _w3c_date(text: str, name: str) -> str:
     return f"{name} {text}"
 
 
-def from_element(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
+def read_entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
     """Return the entry in a sitemap or an index, whose own tags begin with `start`. Report broken rules."""
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])

@@ -86,9 +86,8 @@ class Response(NamedTuple):
             if layer > _MAX_LAYERS:
                 raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
             if layer == 2:
-                report(
-                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
-                )
+                text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                report("gzip-twice", text)
             elif "xml" in kind and not self.is_encoded:
                 report("gzip-type", kind)
             chunks = _layer(chunks, report)

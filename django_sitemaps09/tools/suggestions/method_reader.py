@@ -246,7 +246,6 @@ class _Body:
         raise self.refuse(node, "reads what is not a plain field or a property of `self`:")
 
     def field(self, node: Any, owner: Instance, plain: internals.PlainField) -> Any:
-        """Return the column of a field, or a related object."""
         field = plain.field
         path, own = (f"{owner.path}__{name}".removeprefix("__") for name in (plain.name, field.name))
         # The columns of an unmanaged model, such as a view, can be NULL whatever its fields say.

@@ -49,7 +49,6 @@ class Method(NamedTuple):
     definition: ast.FunctionDef
 
     def refuse(self, node: Any, reason: str) -> RefusedError:
-        """Return the error for a node of the definition."""
         return RefusedError(f"{self.name}, line {node.lineno}: {reason}")
 
     def global_value(self, name: str) -> Any:
@@ -189,7 +188,6 @@ def quoted(value: object) -> str:
 
 
 def constant(value: Any) -> Declared:
-    """Return text, a number or `None` as a value."""
     kind = _LITERALS.get(type(value), "none")
     nulls = frozenset({"None"} if value is None else ())
     return Declared(kind, quoted(value), nulls, is_constant=True, constant=value)
@@ -237,7 +235,6 @@ def _called_names(code: str) -> set[str]:
 
 
 def import_lines(codes: Iterable[str]) -> list[str]:
-    """Return the lines that import what code calls."""
     names = sorted(set().union(*map(_called_names, codes)))
     by_module = {each: [name for name in names if _MODULES[name] == each] for each in _MODULES.values()}
     return [f"from {module} import {', '.join(called)}" for module, called in by_module.items() if called]
