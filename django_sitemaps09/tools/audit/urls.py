@@ -171,7 +171,8 @@ def read_robots(
     except (DocumentError, OSError) as error:
         report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
         is_expected = False
-    is_expected, content = is_expected or content is not None, content or b""
+    is_expected = is_expected or content is not None
+    content = content or b""
     if len(content) > MAX_BYTES:
         report("robots-size", f"more than {MAX_BYTES:,} bytes")
     content = content[:MAX_BYTES].removeprefix(codecs.BOM_UTF8)
