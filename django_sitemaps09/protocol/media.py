@@ -25,7 +25,10 @@ PlatformName = Literal["web", "mobile", "tv"]
 
 #: Maximum lengths, in characters, of text fields of a video, and maximum number of tags (Google's page on
 #: video sitemaps).
-MAX_VIDEO_TITLE, MAX_VIDEO_DESCRIPTION, MAX_VIDEO_UPLOADER, MAX_VIDEO_TAGS = 100, 2_048, 255, 32
+MAX_VIDEO_TITLE = 100
+MAX_VIDEO_DESCRIPTION = 2_048
+MAX_VIDEO_UPLOADER = 255
+MAX_VIDEO_TAGS = 32
 # The form of an ISO 3166-1 alpha-2 code. The list of codes changes, so it is not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 PAUSE = 60
 # Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
 _WAIT = 20
-# The first and the longest pause between two looks at a lock, in seconds.
+# The first and the longest pause between two looks at a lock, in seconds: others may read a fingerprint in
+# milliseconds, or render a page for seconds.
 _PAUSES = 0.01, 0.05
 # Bytes of one part of a value. Memcached refuses values of more than a megabyte.
 _PART = 500_000

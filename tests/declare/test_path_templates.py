@@ -119,7 +119,7 @@ def test_a_value_that_is_equal_to_none_is_written():
 )
 def test_safe_values_are_written_as_columns(column):
     columns = PathTemplate("/{a}/", a=F("a")).compiled().compose([column])
-    # A point is checked by the writer.
+    # A document checks a point before it writes it.
     assert isinstance(columns.columns[0], SafeColumn) == (column != [Decimal("1.50")])
     assert columns.texts() == [f"/{value}/" for value in column]
 
