@@ -6,7 +6,8 @@ from django_sitemaps09.declare import GenericSitemap, ModelSitemap, NewsSitemap,
 from django_sitemaps09.declare.expressions import PathTemplate
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.declare.sections import register
-from django_sitemaps09.protocol import Alternate, Extension, Image, News, Platform, Restriction, Video
+from django_sitemaps09.protocol.entries import Alternate
+from django_sitemaps09.protocol.media import Extension, Image, News, Platform, Restriction, Video
 
 __version__ = "0.1.0"
 

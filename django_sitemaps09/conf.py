@@ -15,8 +15,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 
-from django_sitemaps09 import protocol
-from django_sitemaps09.protocol import Limits, typed_repr
+from django_sitemaps09.protocol.entries import MAX_BYTES, MAX_URLS, STRICTEST_MAX_BYTES, Limits
+from django_sitemaps09.protocol.fields import typed_repr
+from django_sitemaps09.protocol.urls import is_local, origin, parse_base, uri
 
 ValueT = TypeVar("ValueT")
 
@@ -81,7 +82,7 @@ def _path(key: str) -> Callable[[object], Path | None]:
 def _folder_url(value: object) -> str:
     url = _text(value)
     with suppress(ValueError):
-        if url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url:
+        if url[:1] != "/" and url.endswith("/") and uri(url) == url:
             return url
     raise _UnexpectedError("an absolute, percent-encoded URL that ends in a slash")
 
@@ -135,7 +136,7 @@ def check_keys(value: object) -> str | Mapping[str, str]:
             raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
         is_host = False
         with suppress(ValueError):
-            is_host = protocol.parse_base(f"https://{host}").domain == host
+            is_host = parse_base(f"https://{host}").domain == host
         if not is_host:
             # It can be the key, if someone swaps the two.
             raise ValueError(f"host {number} must be a host name in lower case, such as 'www.example.com'")
@@ -151,9 +152,9 @@ def check_endpoints(value: object) -> tuple[str, ...]:
             raise ValueError(f"URL {number} must be a string, not {type(url).__name__}")
         is_endpoint = False
         with suppress(ValueError):
-            base = protocol.origin(url)
-            is_safe = base.scheme == "https" or protocol.is_local(base.domain)
-            is_endpoint = is_safe and protocol.uri(url) == url
+            base = origin(url)
+            is_safe = base.scheme == "https" or is_local(base.domain)
+            is_endpoint = is_safe and uri(url) == url
         if not is_endpoint:
             raise ValueError(
                 f"URL {number} must be an absolute, percent-encoded https URL without a user or a "
@@ -180,7 +181,7 @@ class Conf:
     #: Dotted path to a dict of sections. Default `None`: the registered sections.
     sitemaps = Setting(_optional(_text))
     #: Scheme and host of all locations. Default `None`: the site of the request, in exports that of Django.
-    base_url = Setting(_optional(lambda value: protocol.parse_base(_text(value))))
+    base_url = Setting(_optional(lambda value: parse_base(_text(value))))
     #: Alias in `STORAGES` of the storage for exported files. Default: `sitemaps` if it exists.
     storage = Setting(_storage)
     #: Directory for exported files if `storage` is `None`. Default `None`.
@@ -196,9 +197,9 @@ class Conf:
     #: Level of zlib, from 1 to 9. Default `None`: isal with the extra `fast`, else 6, or 3 with alternates.
     gzip_level = Setting(_optional(_number(9)))
     #: Maximum number of URLs on a page.
-    max_urls = Setting(_number(protocol.MAX_URLS), default=protocol.MAX_URLS)
+    max_urls = Setting(_number(MAX_URLS), default=MAX_URLS)
     #: Maximum number of bytes of an uncompressed page. Default: 10 MiB.
-    max_bytes = Setting(_number(protocol.MAX_BYTES), default=protocol.STRICTEST_MAX_BYTES)
+    max_bytes = Setting(_number(MAX_BYTES), default=STRICTEST_MAX_BYTES)
     #: Maximum share of the URLs that a section may lose within a week. If it loses more, and at least 100
     #: URLs, its published files are kept. 1.0 allows any loss.
     max_shrink = Setting(_share, default=0.5)

@@ -26,7 +26,9 @@ from django_sitemaps09.declare.calls import FAILED, Items, lastmod_text, log_ski
 from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, Newest, alias, is_expression
 from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, in_page_order, iterate_unordered, pin_database
-from django_sitemaps09.protocol import Extension, check_text, plain_text, typed_repr, uri
+from django_sitemaps09.protocol.fields import check_text, plain_text, typed_repr
+from django_sitemaps09.protocol.media import Extension
+from django_sitemaps09.protocol.urls import uri
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
     from typing_extensions import TypeVar
 
-    from django_sitemaps09.protocol import Alternate, Image, News, Video
+    from django_sitemaps09.protocol.entries import Alternate
+    from django_sitemaps09.protocol.media import Image, News, Video
 
     # The defaults allow subclasses without type arguments, as with Django's `Sitemap`.
     ItemT = TypeVar("ItemT", default=Any)

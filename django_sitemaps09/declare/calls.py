@@ -35,11 +35,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import translation
 from django.utils.functional import Promise
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.expressions import Field, Hook, is_missing
 from django_sitemaps09.declare.hosts import AllowedHosts
-from django_sitemaps09.protocol import ItemError, plain_text
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import key_excerpt, plain_text, reason_of, short_repr, typed_repr
+from django_sitemaps09.protocol.urls import quote_all
+from django_sitemaps09.protocol.values import changefreq_text, priority_text, w3c, w3c_column
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ class Items(NamedTuple):
         """Report that a field of an item is not written."""
         # Items are described in the language of the site, also if a request has another one.
         with translation.override(conf.language):
-            self.errors.append(ItemError(protocol.key_excerpt(self.keys[position]), field, reason))
+            self.errors.append(ItemError(key_excerpt(self.keys[position]), field, reason))
 
     def call(
         self, hook: Function, items: Sequence[Any], name: Step, field: str = "", *, failed: Any = FAILED
@@ -105,7 +107,7 @@ class Items(NamedTuple):
                 # A user's method can raise anything.
                 if self.raises_errors:
                     raise
-                self.skip(position, field, protocol.reason_of(error))
+                self.skip(position, field, reason_of(error))
                 results.append(failed)
         return results
 
@@ -148,7 +150,7 @@ def skip_error(item: Any, field: str, error: Exception) -> None:
     errors = _collector.get()
     if isinstance(error, SHARED_ERRORS) or errors is None:
         raise error
-    Items([item], errors).skip(0, field, protocol.reason_of(error))
+    Items([item], errors).skip(0, field, reason_of(error))
 
 
 def log_skipped(
@@ -295,7 +297,7 @@ def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Seque
     if {*map(type, values)} <= {str}:
         if hosts.are_plain(values):
             return values
-        quoted = protocol.quote_all(values)
+        quoted = quote_all(values)
         if quoted is not None and hosts.are_plain(quoted):
             return quoted
     return items.each(hosts.location, values, "location", failed=None)
@@ -306,11 +308,11 @@ def lastmod_text(value: object) -> str | None:
     if is_missing(value):
         return None
     if not isinstance(value, date):
-        raise ValueError(f"{protocol.typed_repr(value)} is neither a date nor a datetime")
+        raise ValueError(f"{typed_repr(value)} is neither a date nor a datetime")
     try:
-        return protocol.w3c(value, conf.zone)
+        return w3c(value, conf.zone)
     except OverflowError as error:
-        raise ValueError(f"{protocol.short_repr(value)} is out of range in UTC") from error
+        raise ValueError(f"{short_repr(value)} is out of range in UTC") from error
 
 
 def _optional(convert: Callable[[object], str]) -> Callable[[object], str | None]:
@@ -320,8 +322,8 @@ def _optional(convert: Callable[[object], str]) -> Callable[[object], str | None
 #: Functions that convert the values of optional elements to text, in the order of the XSD.
 CONVERTERS: dict[str, Callable[[Any], str | None]] = {
     "lastmod": lastmod_text,
-    "changefreq": _optional(protocol.changefreq_text),
-    "priority": _optional(protocol.priority_text),
+    "changefreq": _optional(changefreq_text),
+    "priority": _optional(priority_text),
 }
 
 
@@ -334,7 +336,7 @@ def texts(
     # invalid, or has a time zone that fails, each value is converted below.
     with suppress(Exception):
         if convert is lastmod_text and kinds <= _DATES:
-            return protocol.w3c_column(values, conf.zone)
+            return w3c_column(values, conf.zone)
         if convert is not lastmod_text and kinds <= _WORDS:
             text_by_value = {value: convert(value) for value in {*values}}
             return [text_by_value[value] for value in values]

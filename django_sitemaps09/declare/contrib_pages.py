@@ -21,7 +21,6 @@ from django.db.models import Model, QuerySet
 from django.utils import translation
 from django.utils.functional import cached_property
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import expressions, extensions
 from django_sitemaps09.declare.annotations import column, load_columns
@@ -31,7 +30,11 @@ from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.reading import AT_A_TIME, chunks, count_rows, iterate_unordered
-from django_sitemaps09.protocol import Base, ItemError, News
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, check_text, excerpt, short_repr
+from django_sitemaps09.protocol.media import News
+from django_sitemaps09.protocol.urls import Base, uri
+from django_sitemaps09.protocol.values import check_links
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +93,7 @@ class TranslatedItems(Sequence[Any]):
                 if not codes and (reason := self._language_problem(item)):
                     unlisted += 1
                     if unlisted <= MAX_LOGGED:
-                        errors.append(ItemError(protocol.excerpt(item), "item_language", reason))
+                        errors.append(ItemError(excerpt(item), "item_language", reason))
         log_skipped(logger, errors, unlisted)
         return count
 
@@ -158,7 +161,7 @@ def filter_on_host(urls: Entries, base: str, hosts: AllowedHosts, errors: list[I
         # Unlike `{base}.evil.com/` and `{base}@evil.com/`.
         if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?"):
             return entry
-        location = protocol.short_repr(url.removeprefix(base))
+        location = short_repr(url.removeprefix(base))
         raise ValueError(f"{location} does not begin with a slash, so its URL is not on {base}")
 
     for url in urls:
@@ -178,7 +181,7 @@ def filter_on_host(urls: Entries, base: str, hosts: AllowedHosts, errors: list[I
 def hosts_of(sitemap: Any, scheme: str, domain: str) -> AllowedHosts:
     """Return the host that Django puts before a location, with the sitemap's `hosts`."""
     # Django writes a domain as it is. The scheme can be any, too.
-    base = Base(scheme, protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/"))
+    base = Base(scheme, uri(f"https://{domain}/").removeprefix("https://").removesuffix("/"))
     others: tuple[Base, ...] = ()
     with suppress(Exception):
         # A project can use the attribute for something else.
@@ -255,7 +258,7 @@ def _links(url: dict[str, Any], hosts: AllowedHosts, pairs: Sequence[Any]) -> li
         for link in url["alternates"]
     ]
     # The links from Django already include the page.
-    protocol.check_links(links, others, () if others else [hosts.uri(url["location"])])
+    check_links(links, others, () if others else [hosts.uri(url["location"])])
     return [{"lang_code": link.language, "location": link.location} for link in links]
 
 
@@ -265,7 +268,7 @@ def entry_value(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    return protocol.check_text(value) if value else None
+    return check_text(value) if value else None
 
 
 def entry_values(values: Sequence[Any], field: str, items: Items, *, failed: Any = None) -> Sequence[Any]:
@@ -274,7 +277,7 @@ def entry_values(values: Sequence[Any], field: str, items: Items, *, failed: Any
     If `items.raises_errors` is true, an error of a method that is called is raised.
     """
     # A string can also be the `repr()` of an object, with its address at the end of a short text.
-    starts = (value[: protocol.MAX_MESSAGE] for value in values if type(value) is str)
+    starts = (value[:MAX_MESSAGE] for value in values if type(value) is str)
     if {*map(type, values)} <= _PLAIN and not any(" at 0x" in start for start in starts):
         return [value or None for value in values]
     called = items.each(template_value, values, field)

@@ -15,9 +15,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
 from django.utils.functional import Promise
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.orm.internals import Col
-from django_sitemaps09.protocol import SafeColumn, TemplateColumn, typed_repr
+from django_sitemaps09.protocol.entries import SafeColumn, TemplateColumn
+from django_sitemaps09.protocol.fields import typed_repr
+from django_sitemaps09.protocol.urls import MAX_LOCATION, are_plain
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
@@ -306,7 +307,7 @@ def _have_slashes(texts: Sequence[str]) -> bool:
 
 def _are_plain(texts: Sequence[str]) -> bool:
     """Return whether a URI can contain all texts as they are, between any others."""
-    return protocol.are_plain(texts, "", protocol.MAX_LOCATION)
+    return are_plain(texts, "", MAX_LOCATION)
 
 
 def _plain_texts(column: Sequence[object]) -> Sequence[str] | None:

@@ -14,12 +14,24 @@ from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_urlconf
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.calls import FAILED, Function, Items
 from django_sitemaps09.declare.expressions import EXTENDING, HOOKS, Hook, is_missing
 from django_sitemaps09.declare.hosts import AllowedHosts
-from django_sitemaps09.protocol import Alternate, Batch, Column, Extension, Image, Localization, News, Video
+from django_sitemaps09.protocol import values
+from django_sitemaps09.protocol.entries import (
+    MAX_IMAGES,
+    NEWS_DAYS,
+    Alternate,
+    Batch,
+    Column,
+    Localization,
+    TemplateColumn,
+)
+from django_sitemaps09.protocol.fields import short_repr, typed_repr
+from django_sitemaps09.protocol.media import NAMESPACES, Extension, Image, News, Video
+from django_sitemaps09.protocol.urlset import extension_text
+from django_sitemaps09.protocol.values import check_links, news_language
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
@@ -63,7 +75,7 @@ def namespaces(
 ) -> dict[str, str]:
     """Return the namespaces of all content that hooks and extensions can add, by prefix."""
     prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
-    uris = {prefix: protocol.NAMESPACES[prefix] for prefix in prefixes}
+    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
     return uris | {extension.prefix: extension.namespace for extension in extensions}
 
 
@@ -97,7 +109,7 @@ def _as_list(value: Any) -> list[Any]:
     if is_missing(value):
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"{protocol.typed_repr(value)} is not a list")
+        raise TypeError(f"{typed_repr(value)} is not a list")
     return list(value)
 
 
@@ -136,26 +148,26 @@ def create_batch(
 
 
 def _foreign_xml(extension: Extension, text: str | None) -> str:
-    return protocol.extension_text(extension, text or "")
+    return extension_text(extension, text or "")
 
 
 def _convert_lists(
     name: str, results: ResultColumns, convert: Callable[[int, Any], Any], items: Items
 ) -> list[list[Any]]:
     lists: list[list[Any]] = []
-    for i, values in enumerate(results[name]):
-        if values is FAILED or not values:
+    for i, listed in enumerate(results[name]):
+        if listed is FAILED or not listed:
             lists.append([])
             continue
-        if len(values) > (most := protocol.MAX_IMAGES):
-            items.skip(i, name, f"there are {len(values):,}; only the first {most:,} are written")
-        lists.append(items.each_of(i, partial(convert, i), values[:most], name))
+        if len(listed) > (most := MAX_IMAGES):
+            items.skip(i, name, f"there are {len(listed):,}; only the first {most:,} are written")
+        lists.append(items.each_of(i, partial(convert, i), listed[:most], name))
     return lists
 
 
 def _check_type(value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{protocol.typed_repr(value)} is not of type {kind.__name__}")
+        raise TypeError(f"{typed_repr(value)} is not of type {kind.__name__}")
 
 
 def resolve_image(image: Image, hosts: AllowedHosts) -> Image:
@@ -195,9 +207,9 @@ def _recent_news(news: News | None) -> News | None:
     if not isinstance(moment, datetime):
         # A date means midnight.
         moment = datetime.combine(published, time(), conf.zone)
-    if moment < datetime.now(timezone.utc) - timedelta(days=protocol.NEWS_DAYS):
+    if moment < datetime.now(timezone.utc) - timedelta(days=NEWS_DAYS):
         return None
-    return replace(news, language=protocol.news_language(news.language), publication_date=published)
+    return replace(news, language=news_language(news.language), publication_date=published)
 
 
 def _make_aware(value: Any) -> Any:
@@ -209,7 +221,7 @@ def _make_aware(value: Any) -> Any:
 def hreflang(code: str) -> str:
     """Return the hreflang of a language; an empty string if it has none."""
     with suppress(ValueError):
-        return protocol.hreflang(code)
+        return values.hreflang(code)
     return ""
 
 
@@ -224,7 +236,7 @@ def language_problem(code: Any, languages: Sequence[str]) -> str | None:
     """Return why an item with this `item_language` is not listed, or `None` if it is listed."""
     if spelling(code, languages) in languages:
         return None
-    return f"{protocol.short_repr(code)} is not one of the languages {', '.join(languages)}"
+    return f"{short_repr(code)} is not one of the languages {', '.join(languages)}"
 
 
 def default_has_no_prefix() -> bool:
@@ -240,9 +252,9 @@ def x_default(localization: Localization, code: str) -> Localization:
     locations, prefix = localization.locations, f"/{code}/"
     if default_has_no_prefix():
         unprefixed = locations
-    elif isinstance(locations, protocol.TemplateColumn) and prefix in locations.literals[0]:
+    elif isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
         first, *others = locations.literals
-        unprefixed = protocol.TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
+        unprefixed = TemplateColumn([first.replace(prefix, "/", 1), *others], locations.columns)
     else:
         unprefixed = [text and text.replace(prefix, "/", 1) for text in localization.texts()]
     return Localization("x-default", unprefixed, is_listed=False)
@@ -274,7 +286,7 @@ def alternates(
         own_links = [(localization.language, url) for localization, url in urls if localization.language]
         pages = () if own_links else {url for localization, url in urls if localization.is_listed}
         checked = [(link.language, hosts.absolute_url(link.location)) for link in links]
-        protocol.check_links(checked, own_links, pages)
+        check_links(checked, own_links, pages)
         return links
 
     positions = [FAILED if item_links is FAILED else i for i, item_links in enumerate(link_lists)]
@@ -286,4 +298,4 @@ def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
     if isinstance(link, str):
         raise TypeError(f"{link!r} is not an Alternate, such as Alternate('de', '/de/')")
     language, location = link
-    return Alternate(protocol.hreflang(language), hosts.uri(location))
+    return Alternate(values.hreflang(language), hosts.uri(location))

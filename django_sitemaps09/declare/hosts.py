@@ -31,10 +31,11 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import retry
-from django_sitemaps09.protocol import Base, check_text, short_repr
+from django_sitemaps09.protocol import urls
+from django_sitemaps09.protocol.fields import check_text, short_repr
+from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, are_plain, join, origin, uri
 
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -55,7 +56,7 @@ def export_base(base_url: str | None) -> Base:
         try:
             # In a worker, the cached site can be older than a change of its domain in another process.
             current = site.objects.get(pk=site.objects.get_current().pk)
-            return protocol.parse_base(f"https://{current.domain}")
+            return urls.parse_base(f"https://{current.domain}")
         except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
             raise ImproperlyConfigured(f"{_NO_BASE} The sites framework reports: {error}") from error
     raise ImproperlyConfigured(_NO_BASE)
@@ -64,7 +65,7 @@ def export_base(base_url: str | None) -> Base:
 def parse_base(url: str, name: str) -> Base:
     """Parse the base URL of an option. Raise `ImproperlyConfigured` with the name of the option."""
     try:
-        return protocol.parse_base(url)
+        return urls.parse_base(url)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}.") from error
 
@@ -135,7 +136,7 @@ def current_base(request: HttpRequest) -> Base:
             "set SITE_ID to its id."
         ) from error
     try:
-        base = protocol.parse_base(f"{request.scheme}://{domain}")
+        base = urls.parse_base(f"{request.scheme}://{domain}")
     except ValueError as error:
         raise _invalid_site(domain, error) from error
     return base._replace(domain=RequestedHost(base.domain))
@@ -153,7 +154,7 @@ def contrib_site(request: HttpRequest) -> Any:
     site = current_site(request)
     try:
         # Unlike a base, it can have a path at its end.
-        protocol.uri(f"{request.scheme}://{site.domain}/")
+        uri(f"{request.scheme}://{site.domain}/")
     except ValueError as error:
         raise _invalid_site(site.domain, error) from error
     return site
@@ -242,19 +243,17 @@ class AllowedHosts:
 
     @classmethod
     def parse(cls, hosts: Iterable[str], base: Base) -> AllowedHosts:
-        others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
+        others = {origin(str(parse_host(host, base.scheme))) for host in hosts}
         return cls(base, tuple(sorted(others)))
 
     @property
     def room(self) -> int:
         """Maximum length of a path, so that its URL has a valid length."""
-        return protocol.MAX_LOCATION - len(str(self.base))
+        return MAX_LOCATION - len(str(self.base))
 
     def are_plain(self, values: Sequence[str]) -> bool:
         """Return whether all locations are valid without changes, ten times as fast as by checking each."""
-        return protocol.are_plain(values, "/", self.room) or protocol.are_plain(
-            values, f"{self.base}/", protocol.MAX_LOCATION
-        )
+        return are_plain(values, "/", self.room) or are_plain(values, f"{self.base}/", MAX_LOCATION)
 
     def location(self, value: object) -> str:
         """Return a path, or a URL on an allowed host, as a URI. Raise `ValueError` for other values."""
@@ -264,8 +263,8 @@ class AllowedHosts:
         """Return the URI if it is a path or on an allowed host. Raise `ValueError` for any other URI."""
         if text[0] == "/":
             return text
-        host = protocol.origin(text)
-        if host in self.others or host == protocol.origin(str(self.base)):
+        host = origin(text)
+        if host in self.others or host == origin(str(self.base)):
             return text
         raise ValueError(
             f"{short_repr(text)} is not on {self.base}: "
@@ -276,8 +275,8 @@ class AllowedHosts:
         """Return a location as an absolute URI."""
         with suppress(ValueError):
             # In compatibility views, the location is not a URI yet.
-            location = protocol.uri(location)
-        return protocol.join(str(self.base), location)
+            location = uri(location)
+        return join(str(self.base), location)
 
     def media(self, value: object) -> str:
         """Return the location of a media file as `uri()` does. A relative one is below `MEDIA_URL`."""
@@ -293,8 +292,8 @@ class AllowedHosts:
         Two slashes at the beginning are those of a URL without a scheme, which gets that of the base.
         """
         text = str(check_text(value))
-        text = protocol.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
-        most = self.room if text[0] == "/" else protocol.MAX_LOCATION
+        text = uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
+        most = self.room if text[0] == "/" else MAX_LOCATION
         if self.is_limited and len(text) > most:
             raise ValueError(
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
@@ -312,4 +311,4 @@ def parse_host(host: str, scheme: str) -> Base:
     # Not isinstance(), which would evaluate a lazy object.
     if not issubclass(type(host), str):
         raise ValueError("this is not a string")
-    return protocol.parse_base(host if "://" in host else f"{scheme}://{host}")
+    return urls.parse_base(host if "://" in host else f"{scheme}://{host}")

@@ -14,12 +14,13 @@ from django.db.models.query import RawQuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.base import ModelT, Sitemap, checked_items, queryset_problem
 from django_sitemaps09.declare.hosts import find_site
 from django_sitemaps09.orm.facts import Facts, identifying_columns, key_names
-from django_sitemaps09.protocol import News, typed_repr
+from django_sitemaps09.protocol.entries import MAX_NEWS, NEWS_DAYS
+from django_sitemaps09.protocol.fields import typed_repr
+from django_sitemaps09.protocol.media import News
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -125,7 +126,7 @@ class NewsSitemap(ModelSitemap[ModelT]):
     In addition to the attributes of `ModelSitemap`, set `date_field` and `publication_name`.
     """
 
-    limit: int = protocol.MAX_NEWS
+    limit: int = MAX_NEWS
     date_field: str = ""
     publication_name: str = ""
     publication_language: str | None = None
@@ -148,7 +149,7 @@ class NewsSitemap(ModelSitemap[ModelT]):
         now = timezone.now()
         # Compute the limit in UTC, because local time is set back once a year.
         end = (now.replace(tzinfo=conf.zone) if timezone.is_naive(now) else now).astimezone(utc_offset.utc)
-        moments = (end - timedelta(days=protocol.NEWS_DAYS), end)
+        moments = (end - timedelta(days=NEWS_DAYS), end)
         bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
         if not isinstance(rows.model._meta.get_field(self.date_field), DateTimeField):
             # A date counts as midnight on that day.

@@ -19,12 +19,13 @@ from django.utils.functional import Promise
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language, get_language_from_path, override
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import expressions
 from django_sitemaps09.declare.expressions import LocationTemplate, is_expression
 from django_sitemaps09.orm import internals
-from django_sitemaps09.protocol import SafeColumn, TemplateColumn, short_repr
+from django_sitemaps09.protocol.entries import SafeColumn, TemplateColumn
+from django_sitemaps09.protocol.fields import short_repr
+from django_sitemaps09.protocol.urls import quote_matches
 
 # The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
@@ -251,7 +252,7 @@ def _paths(column: Sequence[Any]) -> Sequence[str] | None:
         return None
     try:
         if lines.encode().translate(None, _UNQUOTED + b"\n"):
-            column = protocol.quote_matches(_UNSAFE, lines).split("\n")
+            column = quote_matches(_UNSAFE, lines).split("\n")
     except UnicodeEncodeError:
         return None
     # Of the unquoted characters, only these two need escaping in XML.

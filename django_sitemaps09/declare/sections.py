@@ -24,8 +24,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.models import ModelSitemap
 from django_sitemaps09.declare.sitemap_attributes import read
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, short_repr, typed_repr
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.protocol.filenames import NAME
+from django_sitemaps09.protocol.urls import Base
 
 logger = logging.getLogger(__name__)
 

@@ -13,14 +13,17 @@ from typing import Any, Literal, TypeAlias, cast
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare import expressions
 from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 from django_sitemaps09.declare.calls import CONVERTERS, SHARED_ERRORS
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS, Field, Hook, is_expression
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
 from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
-from django_sitemaps09.protocol import Base, Extension, ItemError, Limits, typed_repr
+from django_sitemaps09.protocol.entries import MAX_NEWS, ItemError, Limits
+from django_sitemaps09.protocol.fields import short_repr, typed_repr
+from django_sitemaps09.protocol.media import Extension
+from django_sitemaps09.protocol.urls import Base
+from django_sitemaps09.protocol.urlset import FORMATS
 
 FormatName: TypeAlias = Literal["xml", "text"]
 
@@ -96,7 +99,7 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
     names = HOOKS if isinstance(sitemap, Sitemap) and not is_text else ()
     content = {name: hook for name in names if callable(hook := getattr(sitemap, name, None))}
     extensions = [] if is_text else own_extensions(sitemap)
-    limit = min(limits.urls, protocol.MAX_NEWS) if "news" in content else limits.urls
+    limit = min(limits.urls, MAX_NEWS) if "news" in content else limits.urls
     if is_opaque:
         # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
         is_linked = bool(is_i18n) or not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
@@ -150,13 +153,13 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
         return f"is a dict without the languages {', '.join(missing)}"
     for code, value in location.items():
         if not (isinstance(value, expressions.LocationTemplate) or is_expression(value)):
-            forms, subject = "a Route, a PathTemplate or a query expression", protocol.short_repr(code)
+            forms, subject = "a Route, a PathTemplate or a query expression", short_repr(code)
             return f"is a dict whose value for {subject} must be {forms}, not {type(value).__name__}"
     return None
 
 
 def _format(value: object, show: Callable[[object], str]) -> FormatName:
-    if isinstance(value, str) and value in protocol.FORMATS:
+    if isinstance(value, str) and value in FORMATS:
         return cast("FormatName", value)
     raise ValueError(f"must be 'xml' or 'text', not {show(value)}")
 

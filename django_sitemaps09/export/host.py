@@ -23,7 +23,7 @@ from django_sitemaps09.export.publishing.publication import Publication, clean, 
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.export.section import SectionOutcome, export_section
-from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.target import STATE, exclusive_lock, journal as journals, owner
 from django_sitemaps09.target.journal import RecordedRun, SectionChange

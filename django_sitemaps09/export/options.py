@@ -19,8 +19,9 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.submission import check_configured
 from django_sitemaps09.export.report import Published, SectionReport
 from django_sitemaps09.orm.reading import retry
-from django_sitemaps09.protocol import Base, typed_repr
+from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target import LocalStore, Store, state_store, target_store
 from django_sitemaps09.target.journal import Journal
 from django_sitemaps09.target.manifest import Manifest, PageFile

@@ -21,16 +21,19 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import Costs, record_costs
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.orm.reading import retry
-from django_sitemaps09.protocol import Base, ItemError, reason_of
 from django_sitemaps09.protocol.compression import Compressor, compressor
+from django_sitemaps09.protocol.documents import write_document
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import Suffix, page_name
 from django_sitemaps09.protocol.pages import Key, Page
+from django_sitemaps09.protocol.urls import Base
+from django_sitemaps09.protocol.urlset import page_format
 from django_sitemaps09.rows import Source, compile_source, page_limits, read_page
 from django_sitemaps09.target import Store, target_store
 from django_sitemaps09.target.local import name_errors
@@ -138,9 +141,9 @@ class Renderer:
             read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
             self._sink(source, task, staged, store, before_staging) as sink,
         ):
-            page_format = protocol.page_format(declared.format, styled=conf.stylesheet)
-            written = protocol.write_document(
-                page_format, rows.batches, write, str(declared.base), limits, declared.namespaces
+            kind = page_format(declared.format, styled=conf.stylesheet)
+            written = write_document(
+                kind, rows.batches, write, str(declared.base), limits, declared.namespaces
             )
             wait_for_sink = sink.end()
 

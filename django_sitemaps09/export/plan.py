@@ -12,9 +12,10 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.page import Engine, RenderedPage, Renderer
 from django_sitemaps09.orm.reading import Retried
-from django_sitemaps09.protocol import pages, w3c
+from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
+from django_sitemaps09.protocol.values import w3c
 from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, page_limits
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.target.previous import PreviousState

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.exceptions import ExportRunningError
-from django_sitemaps09.protocol import ItemError
+from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.target.manifest import PageFile
 
 try:

@@ -26,7 +26,8 @@ from django_sitemaps09.export.notify.submission import new_client, send
 from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
 from django_sitemaps09.export.page import EXPECTED
 from django_sitemaps09.export.report import Report, exit_status, with_peaks
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, origin, reason_of
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.target.journal import check_root
 from django_sitemaps09.target.manifest import read_root
 from django_sitemaps09.target.previous import check_site

@@ -13,7 +13,6 @@ from datetime import timezone
 from functools import partial
 from typing import NamedTuple
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.calls import ABOUT_ITEM, MAX_LOGGED, Costs, log_skipped, record_costs, step
 from django_sitemaps09.declare.sections import Section
@@ -22,9 +21,12 @@ from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
 from django_sitemaps09.orm.reading import retry
-from django_sitemaps09.protocol import ItemError, pages, reason_of, w3c
+from django_sitemaps09.protocol import pages
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, MAX_SHOWN, pluralize, reason_of
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.protocol.values import drop_future, w3c
 from django_sitemaps09.rows import Source, UrlsSource, compile_source, has_key_ranges, rows_on_page
 from django_sitemaps09.rows.hints import hints
 from django_sitemaps09.rows.positions import PositionSource
@@ -103,7 +105,7 @@ class _Results:
             changed = published.changed
         elif not any(previous.digest for previous in plan.previous.pages):
             # Without a previous digest, the last change is unknown, so the newest lastmod is used.
-            changed = protocol.drop_future(file.lastmod)
+            changed = drop_future(file.lastmod)
         fingerprint = None if rendered.errors else file.fingerprint
         is_known = rendered.errors or (fingerprint is not None and plan.run.options.changed_only)
         if is_same and plan.is_same_declaration and not is_known:
@@ -180,7 +182,7 @@ def export_section(run: Run, name: str, section: Section) -> SectionOutcome:
         reason = _failure(plan, outcome.record, results)
     except Exception as error:
         unexpected = not isinstance(error, EXPECTED)
-        reason = reason_of(error, protocol.MAX_SHOWN if unexpected else protocol.MAX_MESSAGE)
+        reason = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
         logger.error("Section %r could not be rendered: %s", name, reason, exc_info=unexpected)
     if reason is not None:
         # The published files are kept.
@@ -272,7 +274,7 @@ def _failure(plan: Plan, record: SectionRecord, results: _Results) -> str | None
     is_allowed = plan.source.is_transient or plan.is_forced
     if is_allowed or lost_urls < _SHRUNK or lost_urls <= conf.max_shrink * max_urls:
         return None
-    urls = protocol.pluralize(record.urls, "URL")
+    urls = pluralize(record.urls, "URL")
     return (
         f"it would shrink from {max_urls:,} to {urls}, which is more than SITEMAPS09['MAX_SHRINK'] allows; "
         f"the published files are kept. If this is intended, use --force {plan.name}"

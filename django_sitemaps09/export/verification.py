@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export import options as opts
 from django_sitemaps09.export.engines import available_cores
@@ -24,7 +23,8 @@ from django_sitemaps09.export.publishing.index_files import published_entries
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.export.runs import run_exports
-from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.documents import index_document, stylesheet
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import STYLESHEET
 from django_sitemaps09.target import LocalStore, manifest as manifests
 from django_sitemaps09.target.journal import Journal, check_owner, read_journal
@@ -278,10 +278,10 @@ def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[Exp
     for step in journal.steps if journal else ():
         new_digests[step.name].add(step.digest)
     documents = {
-        name: [protocol.index_document(entries, styled=styled) for styled in (False, True)]
+        name: [index_document(entries, styled=styled) for styled in (False, True)]
         for name, entries in published_entries(manifest).items()
     }
-    documents |= {name: [protocol.stylesheet()] for name in manifest.stylesheets}
+    documents |= {name: [stylesheet()] for name in manifest.stylesheets}
     for name, contents in documents.items():
         digests = {sha256(content).hexdigest() for content in contents}
         yield ExpectedFile(name, frozenset(digests | new_digests[name]))

@@ -14,7 +14,7 @@ from django_sitemaps09.declare.hosts import site_urls
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
-from django_sitemaps09.protocol import first_names, pluralize
+from django_sitemaps09.protocol.fields import first_names, pluralize
 from django_sitemaps09.tools.audit import RULES, AuditReport
 from django_sitemaps09.tools.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.tools.suggestions import Comparison, Suggestion

@@ -16,7 +16,7 @@ from typing import Any
 
 from django_sitemaps09.declare.calls import ABOUT_ITEM
 from django_sitemaps09.export import PageFile, SectionReport
-from django_sitemaps09.protocol import pluralize
+from django_sitemaps09.protocol.fields import pluralize
 
 try:
     from tqdm import tqdm

@@ -19,7 +19,8 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps09.orm.facts import Facts, identifying_columns, order_terms
 from django_sitemaps09.orm.internals import is_fetched, iterate, reorder, to_many_aliases
-from django_sitemaps09.protocol import ItemError, key_excerpt, reason_of
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import key_excerpt, reason_of
 
 logger = logging.getLogger(__name__)
 

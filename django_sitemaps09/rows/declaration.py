@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 from django.utils import translation
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import calls, expressions, extensions
 from django_sitemaps09.declare.calls import FAILED, Items, Step
 from django_sitemaps09.declare.expressions import FIELDS, ITEM_LANGUAGE, Field, is_expression, is_missing
 from django_sitemaps09.declare.extensions import hreflang, spelling
 from django_sitemaps09.declare.sitemap_attributes import Declared
-from django_sitemaps09.protocol import MAX_LOCATION, Batch, Column, ItemError, Localization, TemplateColumn
+from django_sitemaps09.protocol.entries import Batch, Column, ItemError, Localization, TemplateColumn
+from django_sitemaps09.protocol.fields import short_repr
+from django_sitemaps09.protocol.urls import MAX_LOCATION
+from django_sitemaps09.protocol.values import language_text
 
 #: Alias of a declared lastmod.
 LASTMOD = expressions.alias("lastmod")
@@ -197,7 +199,7 @@ class _Conversion:
 
     def _spell(self, code: object) -> str:
         languages = self.declared.languages or ()
-        own = spelling(protocol.language_text(code), languages)
+        own = spelling(language_text(code), languages)
         return own if own in languages else hreflang(own).lower() or own
 
     def _x_default(self, rows: Rows, localizations: Sequence[Localization]) -> list[Localization]:
@@ -285,7 +287,6 @@ def _short_url(template: expressions.CompiledTemplate, arguments: Sequence[Any])
     for value in arguments:
         if isinstance(value, str) and len(value) > MAX_LOCATION:
             raise ValueError(
-                f"{protocol.short_repr(value)} has {len(value):,} characters; "
-                f"at most {MAX_LOCATION:,} are allowed"
+                f"{short_repr(value)} has {len(value):,} characters; at most {MAX_LOCATION:,} are allowed"
             )
     return template.url(arguments)

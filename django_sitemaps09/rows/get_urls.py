@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from django.core.paginator import EmptyPage
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare import calls, checked_items, contrib_pages, extensions, hosts, is_contribs
 from django_sitemaps09.declare.calls import FAILED, Items, collect_skips, note_ignored_keys, step
 from django_sitemaps09.declare.expressions import EXTENDING
@@ -21,8 +20,11 @@ from django_sitemaps09.declare.extensions import HookResults
 from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.orm.internals import template_value
-from django_sitemaps09.protocol import Alternate, Base, Batch, ItemError, Localization, News, excerpt
+from django_sitemaps09.protocol.entries import Alternate, Batch, ItemError, Localization
+from django_sitemaps09.protocol.fields import excerpt
+from django_sitemaps09.protocol.media import News
 from django_sitemaps09.protocol.pages import Key, Page
+from django_sitemaps09.protocol.urls import Base, origin, parse_base
 from django_sitemaps09.rows.declaration_digests import class_facts, digest_of
 from django_sitemaps09.rows.source_base import Source
 
@@ -166,7 +168,7 @@ def _contribs_base(declared: Declared, site: Any) -> str:
     with suppress(Exception):  # a project's method can raise anything or be missing
         sitemap = declared.sitemap
         text = f"{sitemap.get_protocol(declared.base.scheme)}://{sitemap.get_domain(site)}"
-        protocol.parse_base(text)
+        parse_base(text)
         return text
     return str(declared.base)
 
@@ -177,7 +179,7 @@ def _checked_batch(
     """Return a batch of what the protocol allows. `homes` are the bases that the file has as a location."""
     base = _contribs_base(declared, site)
     # A project can write the domain as Unicode.
-    own = protocol.origin(str(protocol.parse_base(base)))
+    own = origin(str(parse_base(base)))
     allowed_hosts = replace(declared.hosts, others=(*declared.hosts.others, own))
     own_bases = (str(declared.base), str(own))
     # A URL that the project has written is what it says.
@@ -256,7 +258,7 @@ def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in filter(None, locations):
         with suppress(ValueError):
-            return AllowedHosts(protocol.origin(location), joins_paths=True)
+            return AllowedHosts(origin(location), joins_paths=True)
     return AllowedHosts(Base("https", "localhost"), joins_paths=True)
 
 

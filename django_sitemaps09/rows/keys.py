@@ -21,7 +21,8 @@ from django.db.transaction import atomic
 
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.orm.reading import count_rows
-from django_sitemaps09.protocol import ItemError, pluralize
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import pluralize
 from django_sitemaps09.protocol.pages import Key
 
 #: A key that bounds a range, or `None` for an open end.

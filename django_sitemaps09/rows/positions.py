@@ -21,7 +21,7 @@ from django_sitemaps09.declare.calls import step
 from django_sitemaps09.orm import reading
 from django_sitemaps09.orm.facts import Facts, has_window_function, order_terms
 from django_sitemaps09.orm.internals import Query, reorder
-from django_sitemaps09.protocol import Batch, ItemError
+from django_sitemaps09.protocol.entries import Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.rows import slices
 from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows

@@ -20,8 +20,10 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
-from django_sitemaps09.protocol import Batch, ItemError, drop_future, typed_repr
+from django_sitemaps09.protocol.entries import Batch, ItemError
+from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
+from django_sitemaps09.protocol.values import drop_future
 from django_sitemaps09.rows import fingerprints
 from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of, query_facts

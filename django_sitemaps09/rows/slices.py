@@ -19,13 +19,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.calls import step
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.orm.internals import compile_query, has_prefetches, shared_between_threads
 from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
-from django_sitemaps09.protocol import ItemError
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.values import w3c_texts
 from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
 from django_sitemaps09.rows.fingerprints import ToHashed, hashed_columns
 from django_sitemaps09.rows.keys import Bound
@@ -81,7 +81,7 @@ def text_converter(rows: QuerySet[Any]) -> ConvertTexts | None:
         return None
     # Only PostgreSQL writes the zone after a time.
     zone = "+00" if times and connection.vendor == "postgresql" else ""
-    return partial(protocol.w3c_texts, times=times, zone=zone)
+    return partial(w3c_texts, times=times, zone=zone)
 
 
 def with_lastmod_texts(rows: QuerySet[Any], *names: Any) -> QuerySet[Any]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.sitemap_attributes import Declared
-from django_sitemaps09.protocol import Batch, Limits, pages
+from django_sitemaps09.protocol import pages
+from django_sitemaps09.protocol.documents import elements
+from django_sitemaps09.protocol.entries import MAX_BYTES, MAX_NEWS, MAX_URLS, Batch, Limits
 from django_sitemaps09.protocol.pages import Key, Keyed, Page
+from django_sitemaps09.protocol.urlset import FORMATS
 from django_sitemaps09.rows.declaration import Declaration
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
@@ -109,8 +111,8 @@ def page_limits(source: Source, limits: Limits) -> Limits:
 
 def protocol_limits(source: Source) -> Limits:
     """Return the limits of the protocol for a page, whatever `limit` and `MAX_BYTES` say."""
-    urls = protocol.MAX_NEWS if "news" in source.declared.content else protocol.MAX_URLS
-    return Limits(urls, protocol.MAX_BYTES)
+    urls = MAX_NEWS if "news" in source.declared.content else MAX_URLS
+    return Limits(urls, MAX_BYTES)
 
 
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
@@ -127,7 +129,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     # Pages of news are refilled in each export, so they need no room for additional rows.
     rows = most if source.is_transient else pages.fill(most)
     if batch and batch.keys:
-        texts = protocol.elements(protocol.FORMATS[declared.format], batch, base or str(declared.base))
+        texts = elements(FORMATS[declared.format], batch, base or str(declared.base))
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
         rows = _in_tenths(fit, most) if fit < rows else rows

@@ -17,7 +17,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.protocol import MAX_MESSAGE, ItemError, excerpt
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import NAME, PUBLISHED
 from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.local import STATE, DamagedError

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.protocol import MAX_MESSAGE, IndexEntry, excerpt, filenames
-from django_sitemaps09.protocol.documents import read_index
+from django_sitemaps09.protocol import filenames
+from django_sitemaps09.protocol.documents import STYLESHEET_MARK, read_index
+from django_sitemaps09.protocol.entries import MAX_BYTES, IndexEntry
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET
 from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.journal import JOURNAL, Journal
@@ -125,7 +126,7 @@ def is_our_stylesheet(store: Store) -> bool:
     except ExportError:
         return False
     # A file that was truncated is ours, too.
-    return content[: len(protocol.STYLESHEET_MARK)] == protocol.STYLESHEET_MARK[: len(content)]
+    return content[: len(STYLESHEET_MARK)] == STYLESHEET_MARK[: len(content)]
 
 
 def check_site(store: Store, state: Store, manifest: Manifest, site: Manifest) -> None:
@@ -281,7 +282,7 @@ def _adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Man
 
 def _read_index(store: Store, name: str) -> list[IndexEntry]:
     """Return the entries of a published index, if it exists. Raise `ExportError` if it is not an index."""
-    content = store.read(name, protocol.MAX_BYTES)
+    content = store.read(name, MAX_BYTES)
     try:
         return [] if content is None else read_index(content)
     except ValueError as error:

@@ -19,14 +19,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol import Base, excerpt, pluralize, reason_of
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
+from django_sitemaps09.protocol.entries import MAX_BYTES
+from django_sitemaps09.protocol.fields import excerpt, pluralize, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.pages import Key
+from django_sitemaps09.protocol.urls import Base, origin, uri
 from django_sitemaps09.target import manifest
 from django_sitemaps09.target.journal import check_root
 from django_sitemaps09.target.local import LocalStore, name_errors
@@ -82,10 +83,10 @@ class PublishedExport(NamedTuple):
         So the URL is `None` unless it is that of a folder on one of the hosts or on `FILES_URL`.
         """
         try:
-            host = plain_host(protocol.origin(protocol.uri(self.root.url)).domain)
+            host = plain_host(origin(uri(self.root.url)).domain)
         except ValueError:
             return None
-        own = [*hosts, *([] if conf.files_url is None else [protocol.origin(conf.files_url).domain])]
+        own = [*hosts, *([] if conf.files_url is None else [origin(conf.files_url).domain])]
         is_ours = host in map(plain_host, own) and _FOLDER_URL.fullmatch(self.root.url)
         return self.root.url if is_ours else None
 
@@ -236,7 +237,7 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
             if file is None:
                 return CheckedFile(name, section, problem=MISSING)
             with file:
-                digest, urls, size = _read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+                digest, urls, size = _read_content(file, name, max(expected.bytes or 0, MAX_BYTES))
     except (zlib.error, EOFError) as error:
         reason = excerpt(error) or "it is truncated"
         return CheckedFile(name, section, problem=f"it cannot be decompressed ({reason})")

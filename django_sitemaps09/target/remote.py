@@ -17,7 +17,7 @@ from django.core.files import File
 from django.core.files.storage import Storage, storages
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import content_type
 from django_sitemaps09.target.local import STATE, DamagedError, check_name, is_valid_name
 

@@ -14,11 +14,13 @@ from django import template
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import SafeString, mark_safe
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare.calls import CONVERTERS, Items, log_skipped, texts
 from django_sitemaps09.declare.contrib_pages import entry_values
 from django_sitemaps09.declare.extensions import used_namespaces
-from django_sitemaps09.protocol import NAMESPACES, Alternate, IndexEntry
+from django_sitemaps09.protocol.documents import index_document, write_document
+from django_sitemaps09.protocol.entries import Alternate, IndexEntry
+from django_sitemaps09.protocol.media import NAMESPACES
+from django_sitemaps09.protocol.urlset import URLSET
 from django_sitemaps09.rows.get_urls import ENTRY_KEYS, url_batch
 
 logger = logging.getLogger(__name__)
@@ -65,7 +67,7 @@ def sitemap_urlset(context: template.Context) -> SafeString:
                 f"{uri} and {namespaces[prefix]}."
             )
     chunks: list[bytes] = []
-    document = protocol.write_document(protocol.URLSET, [batch], chunks.append, namespaces=namespaces)
+    document = write_document(URLSET, [batch], chunks.append, namespaces=namespaces)
     log_skipped(logger, document.errors, len(document.errors))
     if not document.urls:
         # Django's document has a second newline then.
@@ -83,7 +85,7 @@ def sitemap_index(context: template.Context) -> SafeString:
     lastmods = texts(lastmods, "lastmod", items)
     log_skipped(logger, items.errors, len(items.errors))
     entries = [IndexEntry(str(url or ""), text) for url, text in zip(locations, lastmods, strict=True)]
-    return mark_safe(protocol.index_document(entries).decode())  # noqa: S308 protocol.documents escapes it
+    return mark_safe(index_document(entries).decode())  # noqa: S308 protocol.documents escapes it
 
 
 def _value_of(entry: Any, name: str) -> Any:

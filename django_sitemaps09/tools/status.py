@@ -17,7 +17,8 @@ from django_sitemaps09.declare.hosts import export_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.protocol import Base, excerpt, first_names, parse_base, reason_of
+from django_sitemaps09.protocol.fields import excerpt, first_names, reason_of
+from django_sitemaps09.protocol.urls import Base, parse_base
 from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
 from django_sitemaps09.target.journal import RUN, read_exported, read_journal
 from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time

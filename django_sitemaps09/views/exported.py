@@ -16,14 +16,14 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol.pages import Key, Page
+from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.rows import QuerySource, digest_of
 from django_sitemaps09.target import LocalStore, Store, published
 from django_sitemaps09.target.published import PublishedExport, PublishedSection
@@ -145,7 +145,7 @@ def _file_url(
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
     """Return whether a file is on another host. A proxy can change the scheme."""
-    return plain_host(protocol.origin(url).domain) not in map(plain_host, (base.domain, request.get_host()))
+    return plain_host(origin(url).domain) not in map(plain_host, (base.domain, request.get_host()))
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
@@ -169,7 +169,7 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
         if answer is not response:
             file.close()
         return answer
-    content = store.read(name, protocol.MAX_BYTES)
+    content = store.read(name, MAX_BYTES)
     if content is None:
         return None
     response = (GzipFileResponse if is_gzip else HttpResponse)(content, content_type=content_type(name))

@@ -21,15 +21,18 @@ from itertools import takewhile
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.reading import retry_once
-from django_sitemaps09.protocol import Base, IndexEntry, filenames, pages
+from django_sitemaps09.protocol import filenames, pages
+from django_sitemaps09.protocol.documents import index_document, index_entry_size
+from django_sitemaps09.protocol.entries import INDEX_LIMITS, MAX_URLS, IndexEntry
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX, Suffix, bounds_text, fits_in_address, index_name
 from django_sitemaps09.protocol.pages import Key, Page
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import QuerySource, Source, compile_source, digest_of, has_key_ranges
 from django_sitemaps09.views import caching, exported, listing as listings, responses
 from django_sitemaps09.views.exported import PublishedPages
@@ -77,7 +80,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
             if not entries and isinstance(error, UNAVAILABLE):
                 raise
             consequence = "is listed with its last pages in" if entries else "is missing from"
-            logger.exception("Section %r %s the index: %s", section, consequence, protocol.reason_of(error))
+            logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
             failures.append(error)
         # reverse() takes longer than everything else in an index, so it is called once.
         folder = folder or f"{base}{responses.native_url(request, 'index').removesuffix(INDEX)}"
@@ -127,10 +130,10 @@ def _entries(section: str, listing: Listing, numbers: PublishedPages | None) -> 
 def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
     """Return the entries of each index. There is always a first index."""
     indexes: list[list[IndexEntry]] = [[]]
-    limits = protocol.INDEX_LIMITS
+    limits = INDEX_LIMITS
     empty = total = len(_written([]))
     for entries in filter(None, sections):
-        size = protocol.index_entry_size(max((entry.location for entry in entries), key=len))
+        size = index_entry_size(max((entry.location for entry in entries), key=len))
         for entry in entries:
             if indexes[-1] and (len(indexes[-1]) >= limits.urls or total + size > limits.bytes):
                 indexes.append([])
@@ -153,7 +156,7 @@ def _document(indexes: Sequence[Sequence[IndexEntry]], name: str, folder: str) -
 
 
 def _written(entries: Iterable[IndexEntry]) -> bytes:
-    return protocol.index_document(entries, styled=conf.stylesheet)
+    return index_document(entries, styled=conf.stylesheet)
 
 
 def read_count(base: Base, path: str) -> int:
@@ -270,7 +273,7 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
 
 def _valid_notes(full: object) -> dict[str, int]:
     notes = full.items() if isinstance(full, dict) else ()
-    return {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= protocol.MAX_URLS}
+    return {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= MAX_URLS}
 
 
 def _begun(source: QuerySource, known: Listing | None) -> Listing:
@@ -318,7 +321,7 @@ class Renewal:
             fitted = self._full.get(bounds_text(after, page.until), 0)
             if 0 < fitted < pages.fullest(self._listing.rows):
                 page = page._replace(most=fitted)
-            rows = min(self._listing.rows, pages.fill(page.most or protocol.MAX_URLS) or 1)
+            rows = min(self._listing.rows, pages.fill(page.most or MAX_URLS) or 1)
             # An open end can have any number of rows, so they are not counted before it is divided.
             size = size or (rows if page.until is None else 0)
             end = self._source.key_after(after, size, page.until) if size else None

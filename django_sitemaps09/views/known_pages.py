@@ -22,10 +22,10 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.compression import compress, decompress_whole
+from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.pages import Fingerprint, Page
 from django_sitemaps09.rows import QuerySource, Source, digest_of, has_key_ranges, protocol_limits
 from django_sitemaps09.views import caching
@@ -248,7 +248,7 @@ class CachedCopy(NamedTuple):
             return None
         if not self.unpack:
             return page
-        document = decompress_whole(packed, protocol.MAX_BYTES)
+        document = decompress_whole(packed, MAX_BYTES)
         return None if document is None else page._replace(document=document)
 
 

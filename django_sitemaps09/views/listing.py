@@ -22,14 +22,15 @@ from django.http import HttpRequest
 from django.urls import get_resolver, get_urlconf
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.declare.sections import Section, has_host_hook, instance
-from django_sitemaps09.protocol import Base, filenames
+from django_sitemaps09.protocol import filenames
 from django_sitemaps09.protocol.compression import compress, decompress_whole
+from django_sitemaps09.protocol.entries import MAX_URLS
 from django_sitemaps09.protocol.filenames import bounds_text
 from django_sitemaps09.protocol.pages import Key, Page, each_page
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import Source, digest_of, has_key_ranges, rows_on_page
 from django_sitemaps09.rows.keys import KeyColumns
 from django_sitemaps09.views import caching, exported
@@ -190,8 +191,8 @@ def _parsed(content: bytes) -> Listing | None:
         return None
     bounds = [page.until for page in listing.pages]
     has_end = not listing.columns or not bounds or (bounds[-1] is None and None not in bounds[:-1])
-    are_few = len(bounds) <= protocol.MAX_URLS and len({*bounds}) in (len(bounds), 1)
-    return listing if has_end and are_few and 0 < listing.rows <= protocol.MAX_URLS else None
+    are_few = len(bounds) <= MAX_URLS and len({*bounds}) in (len(bounds), 1)
+    return listing if has_end and are_few and 0 < listing.rows <= MAX_URLS else None
 
 
 def _page(until: Any, rows: Any, newest: Any, most: Any) -> ListedPage:

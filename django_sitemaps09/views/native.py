@@ -11,12 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import NoReverseMatch, register_converter, reverse
 from django.utils.functional import LazyObject, Promise
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import KEY, conf
 from django_sitemaps09.declare.hosts import current_base
-from django_sitemaps09.protocol import Base, filenames, robots, typed_repr
+from django_sitemaps09.protocol import documents, filenames, robots
+from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, Suffix, content_type, page_name
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.views import exported, indexes, page_responses, responses
 from django_sitemaps09.views.responses import Sitemaps, native
 
@@ -120,7 +121,7 @@ def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseB
     """Return the stylesheet, even if `STYLESHEET` is off: cached documents may refer to it."""
     if response := exported.respond(request, STYLESHEET, sitemaps):
         return response
-    content = protocol.stylesheet()
+    content = documents.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return responses.conditional(request, response, responses.content_etag(content))
 

@@ -12,14 +12,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.cache import patch_vary_headers
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import log_skipped
 from django_sitemaps09.declare.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.reading import retry_once
+from django_sitemaps09.protocol.documents import WriteResult, write_document
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.protocol.urlset import page_format
 from django_sitemaps09.rows import (
     Source,
     UrlsSource,
@@ -145,8 +146,8 @@ class PageRequest(NamedTuple):
         unread = memo if memo is not None and memo.needs_fingerprint() else None
         chunks: list[bytes] = []
         with read_page(source, page, needs_fingerprint=unread is not None) as rows:
-            document = protocol.write_document(
-                protocol.page_format("text" if self.suffix == "txt" else "xml", styled=conf.stylesheet),
+            document = write_document(
+                page_format("text" if self.suffix == "txt" else "xml", styled=conf.stylesheet),
                 rows.batches,
                 chunks.append,
                 str(source.declared.base),
@@ -224,7 +225,7 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(subject: str, page: Page, source: Source, document: protocol.WriteResult) -> None:
+def _log(subject: str, page: Page, source: Source, document: WriteResult) -> None:
     log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
     size = (subject, document.urls, document.bytes)
     is_ranged = has_key_ranges(source)

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.sections import HOW_TO_DECLARE, Section
 from django_sitemaps09.orm.internals import skip_cache_update
-from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import page_label
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.views.caching import BusyError

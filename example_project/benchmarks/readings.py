@@ -12,15 +12,15 @@ from django.utils.module_loading import import_string
 
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
-from django_sitemaps09.protocol import Base
 from django_sitemaps09.protocol.pages import each_page
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import Source, compile_source, rows_on_page
 
 try:
-    from django_sitemaps09.protocol import Limits
+    from django_sitemaps09.protocol.entries import Limits
 except ImportError:
     # The other checkout that is measured can be older.
-    from django_sitemaps09.protocol import Limits
+    from django_sitemaps09.protocol.entries import Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
 _BASE = Base("https", "www.example.com")

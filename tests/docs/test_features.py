@@ -45,7 +45,7 @@ from tests.shop.models import Article, Category, Film, Photo, Product, Review
 from tests.support.checking import registry
 from tests.support.commands import failed, said
 from tests.support.inspector import client_of, site, superuser
-from tests.support.internals import MAX_RUNS, conf, protocol, sections
+from tests.support.internals import MAX_RUNS, conf, index_document, sections, stylesheet
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import declare
 from tests.support.services import require_packages
@@ -613,7 +613,7 @@ def test_the_document_shown_is_served_and_exported_beside_the_stylesheet(snippet
     run(SITEMAP)
     assert export(output=folder).failures == []
     assert live("/sitemap-products-1.xml") == (folder / "sitemap-products-1.xml").read_bytes() == STYLED
-    assert live("/sitemap.css") == (folder / "sitemap.css").read_bytes() == protocol.stylesheet()
+    assert live("/sitemap.css") == (folder / "sitemap.css").read_bytes() == stylesheet()
 
 
 @block_of(BROWSER, "Use a stylesheet of your own")
@@ -625,7 +625,7 @@ def test_a_view_in_front_of_the_include_serves_another_stylesheet(snippet, setti
 
 
 def test_the_documented_cost_of_the_stylesheet_is_the_length_of_the_instruction():
-    plain, styled = (len(protocol.index_document([], styled=styled)) for styled in (False, True))
+    plain, styled = (len(index_document([], styled=styled)) for styled in (False, True))
     assert f"{styled - plain} bytes to each document" in PAGES[BROWSER]
     assert f"{styled - plain} bytes" in PAGES["docs/reference/settings.md"]
 

@@ -31,10 +31,10 @@ from django_sitemaps09.conf import KEYS
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.notify import EndpointReport, Submission
+from django_sitemaps09.protocol import robots
 from django_sitemaps09.tools.audit import RULES, AuditReport, Finding
 from django_sitemaps09.tools.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
-from tests.support.internals import protocol
 
 #: The pages whose blocks of Python are run in environments of their own: see `howtos` in tox.ini.
 _NAMES = ("django-cms", "flatpages", "oscar", "translated-models", "wagtail")
@@ -324,7 +324,7 @@ def test_every_deviation_from_contrib_has_a_test():
 
 
 def test_the_block_of_robots_txt_shown_is_the_block_written():
-    assert protocol.robots.update(None, ["https://www.example.com/sitemap.xml"]).decode() == ROBOTS
+    assert robots.update(None, ["https://www.example.com/sitemap.xml"]).decode() == ROBOTS
 
 
 def test_the_commands_of_the_set_up_are_two_lines():

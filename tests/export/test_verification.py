@@ -18,9 +18,9 @@ from django_sitemaps09.export import export, verification, verify
 from django_sitemaps09.target import published as contents
 from tests.models import Article
 from tests.support import published
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, limit_indexes
 from tests.support.exports import promoting
-from tests.support.internals import BACKUP, ROOT, STATE, LocalStore, compression, exclusive_lock, protocol
+from tests.support.internals import BACKUP, ROOT, STATE, LocalStore, compression, exclusive_lock
 from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
 from tests.support.memory import traced
@@ -221,7 +221,7 @@ def test_a_page_that_the_disk_cannot_read_is_found_and_repaired(public, monkeypa
 
 
 def test_the_indexes_of_a_cascade_are_checked(folder, configure, monkeypatch):
-    monkeypatch.setattr(protocol, "INDEX_LIMITS", protocol.INDEX_LIMITS._replace(urls=2))
+    limit_indexes(monkeypatch, 2)
     configure(CASCADE=True)
     write_articles(*range(1, 7))
     export(output=folder, sitemaps=sections())
@@ -399,6 +399,6 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check,
     with traced() as memory:
         assert check(whole, file).problem is None
     assert (read, memory.peak < 8_000_000) == (40_000_000, True)
-    monkeypatch.setattr(contents.protocol, "MAX_BYTES", 5_000_000)
+    monkeypatch.setattr(contents, "MAX_BYTES", 5_000_000)
     assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
     assert 40_000_000 < read < 50_000_000

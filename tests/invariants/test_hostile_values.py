@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
-from django_sitemaps09.protocol import excerpt, reason_of, short_repr
+from django_sitemaps09.protocol.fields import excerpt, reason_of, short_repr
 from django_sitemaps09.rows.declaration import Declaration, Rows
 from tests.models import Word
 from tests.support.internals import ItemError, Page, alias, read

@@ -12,10 +12,11 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 from django_sitemaps09 import Alternate
 from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.protocol import IndexEntry, TemplateColumn
-from django_sitemaps09.protocol.urlset import TEXT
+from django_sitemaps09.protocol.documents import WriteResult, elements, index_document, stylesheet
+from django_sitemaps09.protocol.entries import IndexEntry, ItemError, SafeColumn, TemplateColumn
+from django_sitemaps09.protocol.urlset import FORMATS, TEXT, URLSET, page_format
 from tests.support.configuration import EXAMPLES
-from tests.support.internals import Batch, ItemError, Limits, Localization, protocol
+from tests.support.internals import NAMESPACES, SITEMAP_NAMESPACE, Batch, Limits, Localization, w3c
 from tests.support.writing import LINKS, NOT_XML, anything, parse, single, write
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -30,7 +31,7 @@ def is_xml(text):
 
 
 def tag(name):
-    return f"{{{protocol.SITEMAP_NAMESPACE}}}{name}"
+    return f"{{{SITEMAP_NAMESPACE}}}{name}"
 
 
 def read(document):
@@ -39,7 +40,7 @@ def read(document):
     assert root.tag == tag("urlset")
     found = []
     for url in root:
-        parts = [child for child in url if child.tag != f"{{{protocol.NAMESPACES['xhtml']}}}link"]
+        parts = [child for child in url if child.tag != f"{{{NAMESPACES['xhtml']}}}link"]
         texts = {child.tag: child.text or "" for child in parts}
         assert (url.tag, len(texts)) == (tag("url"), len(parts))
         assert {*texts} <= {tag(name) for name in ("loc", *FIELDS)}
@@ -139,9 +140,9 @@ class TestAUrlset:
         assert read(document) == [*chain(*items)]
         assert list(batch.counts()) == [len(item) for item in items]
         assert (written.urls, written.bytes, written.cut) == (sum(map(len, items)), len(document), None)
-        texts = protocol.elements(protocol.URLSET, batch, base)
+        texts = elements(URLSET, batch, base)
         assert [text.count("<url>") for text in texts] == [len(item) for item in items]
-        assert document == protocol.URLSET.head(LINKS) + "".join(texts).encode() + b"</urlset>\n"
+        assert document == URLSET.head(LINKS) + "".join(texts).encode() + b"</urlset>\n"
 
     @given(batches_of(anything, writable, st.sampled_from(["de", "x-default"])))
     @example(Batch([1], [Localization("", [""]), Localization("de", [None])], alternates=[[("", "\x00")]]))
@@ -217,7 +218,7 @@ class TestAUrlset:
                 Localization("de", ["https://example.de/7/?a=1&b=2", None]),
                 Localization("x-default", ["/7/", "/8/"], is_listed=False),
             ],
-            lastmods=protocol.w3c(date(2026, 1, 31), timezone.utc),
+            lastmods=w3c(date(2026, 1, 31), timezone.utc),
             changefreqs="weekly",
             priorities=["0.8", None],
             alternates=[[], [Alternate("fr", "/fr/8/?a=1&b=2")]],
@@ -240,7 +241,7 @@ class TestAUrlset:
         )
 
     def test_raises_an_error_for_a_column_that_is_too_short_and_loses_nothing(self):
-        for kind in protocol.FORMATS.values():
+        for kind in FORMATS.values():
             with pytest.raises(ValueError, match="2"):
                 write([Batch([1, 2, 3], [Localization("", ["a", "b"])])], kind=kind)
         with pytest.raises(ValueError, match="argument"):
@@ -254,7 +255,7 @@ class TestAUrlset:
         (["/a", "b:/c"], ["x:/a", "b:/c"]),
         (["/a", None], ["x:/a", None]),
         ([None, "b:/c"], [None, "b:/c"]),
-        (protocol.SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
+        (SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
         (TemplateColumn(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
         (TemplateColumn(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
         (TemplateColumn(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
@@ -286,25 +287,25 @@ def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_a
     if random is not None:
         random.shuffle(pairs)
     document, _ = write([], namespaces=dict(pairs))
-    assert document.startswith(protocol.URLSET.head(spaces))
+    assert document.startswith(URLSET.head(spaces))
     found = []
     parser = expat.ParserCreate()
     parser.ordered_attributes = True
     parser.StartElementHandler = lambda name, attributes: found.append((name, attributes))
     parser.Parse(document, True)
-    declared = [("xmlns", protocol.SITEMAP_NAMESPACE)]
+    declared = [("xmlns", SITEMAP_NAMESPACE)]
     declared += [(f"xmlns:{prefix}", spaces[prefix]) for prefix in sorted(spaces)]
     assert found == [("urlset", [*chain(*declared)])]
 
 
 def test_a_namespace_that_xml_cannot_hold_is_refused_with_its_prefix():
     with pytest.raises(TextError, match="second"):
-        protocol.URLSET.head({"first": "a", "second": "\x00"})
+        URLSET.head({"first": "a", "second": "\x00"})
 
 
 def test_the_instruction_with_the_stylesheet_counts_for_the_limit_of_bytes():
     def page(limit=None, *, styled):
-        batch, kind = single([1, 2, 3], ["/0", "/1", "/2"]), protocol.page_format("xml", styled=styled)
+        batch, kind = single([1, 2, 3], ["/0", "/1", "/2"]), page_format("xml", styled=styled)
         return write([batch], limit and Limits(9, limit), kind=kind, base="https://a.example")
 
     size = len(page(styled=False)[0])
@@ -317,7 +318,7 @@ def test_the_instruction_with_the_stylesheet_counts_for_the_limit_of_bytes():
 
 
 def test_the_stylesheet_needs_nothing_from_elsewhere():
-    text = protocol.stylesheet().decode("ascii")
+    text = stylesheet().decode("ascii")
     assert [word for word in ("url(", "@import") if word in text] == []
     assert len(text.splitlines()) <= 80
 
@@ -340,24 +341,24 @@ def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each(ba
     found = [location for location, *_ in chain(*entries_of(batch, base))]
     assert document == "".join(f"{location}\n" for location in found).encode()
     assert (written.urls, written.bytes) == (len(found), len(document))
-    assert "".join(protocol.elements(TEXT, batch, base)).encode() == document
+    assert "".join(elements(TEXT, batch, base)).encode() == document
 
 
 @pytest.mark.parametrize("batches", [[], [single([], [])], [single([], [], lastmods="2026-01-01")]])
 def test_a_document_without_entries_is_valid_and_a_text_file_is_empty(batches):
     document, written = write(batches)
-    assert (read(document), written) == ([], protocol.WriteResult(0, len(document), None, None, (), 0))
+    assert (read(document), written) == ([], WriteResult(0, len(document), None, None, (), 0))
     document, written = write(batches, Limits(1, 0), kind=TEXT, base="https://a.b", namespaces=LINKS)
-    assert (document, written) == (b"", protocol.WriteResult(0, 0, None, None, (), 0))
+    assert (document, written) == (b"", WriteResult(0, 0, None, None, (), 0))
 
 
 @given(st.lists(st.builds(IndexEntry, writable, st.none() | writable.filter(bool)), max_size=4))
 @example([IndexEntry("a\r\n\t&<>\"'", "\r")])
 def test_an_index_is_read_again_as_it_was(files):
-    document = protocol.index_document(files)
+    document = index_document(files)
     root = parse(document)
     assert document.startswith(DECLARATION)
-    assert (root.tag, root.nsmap) == (tag("sitemapindex"), {None: protocol.SITEMAP_NAMESPACE})
+    assert (root.tag, root.nsmap) == (tag("sitemapindex"), {None: SITEMAP_NAMESPACE})
     assert [(child.tag, [(part.tag, part.text or "") for part in child]) for child in root] == [
         (
             tag("sitemap"),
@@ -372,7 +373,7 @@ def test_an_index_is_read_again_as_it_was(files):
 def test_an_index_refuses_what_xml_cannot_hold_and_names_the_file(location, lastmod):
     assume(not is_xml(location + lastmod))
     with pytest.raises(TextError, match="file-"):
-        protocol.index_document([IndexEntry("fine", None), IndexEntry(f"file-{location}", lastmod)])
+        index_document([IndexEntry("fine", None), IndexEntry(f"file-{location}", lastmod)])
 
 
 TOO_LARGE = "its entries alone exceed the limits of a page"
@@ -384,7 +385,7 @@ lengths = st.builds(
 languages = st.sampled_from(["en", "de", "pt-BR", "zh-Hant-TW", "x-default", "es-419"])
 
 
-@pytest.mark.parametrize("name", protocol.FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=5 * EXAMPLES)
 @given(
     batch=batches_of(lengths, lengths, languages, most=14), base=bases,
@@ -395,9 +396,9 @@ def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
     name, batch, base, cuts, urls, near
 ):
     """A document is cut where the next item would not fit."""
-    kind = protocol.FORMATS[name]
+    kind = FORMATS[name]
     places, counts = range(len(batch.keys)), list(batch.counts())
-    sizes = [len(text.encode()) for text in protocol.elements(kind, batch, base)]
+    sizes = [len(text.encode()) for text in elements(kind, batch, base)]
     empty = len(write([], kind=kind, namespaces=LINKS)[0])
     # Many limits are the size of an item.
     limits = Limits(urls, empty + (near if near >= 0 else sizes[near % len(sizes)]))
@@ -416,7 +417,7 @@ def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
         assert written.urls <= limits.urls
         # The newest lastmod is known only if all entries have one. A text file has none to compare.
         lastmods = [entry[1] for item in entries_of(part(batch, chosen)) for entry in item]
-        if kind is protocol.URLSET:
+        if kind is URLSET:
             assert written.lastmod == (None if None in lastmods else max(lastmods, default=None))
         if written.cut is not None:
             assert stop - 1 == chosen[-1]

@@ -22,9 +22,9 @@ from lxml import etree
 
 from django_sitemaps09 import Extension, Image, News, Platform, Restriction, Video
 from django_sitemaps09.exceptions import TextError
-from django_sitemaps09.protocol.urlset import image_elements, news_element, video_elements
+from django_sitemaps09.protocol.urlset import extension_text, image_elements, news_element, video_elements
 from tests.support.configuration import BASE
-from tests.support.internals import NAMESPACES, SITEMAP_NAMESPACE, extension_text
+from tests.support.internals import NAMESPACES, SITEMAP_NAMESPACE
 from tests.support.writing import parse
 
 MOMENT = datetime(2026, 1, 31, 12, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=2)))

@@ -17,7 +17,7 @@ from django.utils.functional import lazystr
 from django.utils.translation import override
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09.protocol import (
+from django_sitemaps09.protocol.values import (
     changefreq_text,
     hreflang,
     hreflang_warning,

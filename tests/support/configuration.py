@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.internals import STATE, sections
+from tests.support.internals import MAX_BYTES, STATE, Limits, index_files, indexes, publication, sections
 
 #: The base of all URLs in tests with one host.
 BASE = "https://www.example.com"
@@ -118,3 +118,8 @@ def set_seconds(monkeypatch, *modules, now=1_800_000_000.0):
     for module in modules:
         monkeypatch.setattr(module, "time", seconds_clock)
     return seconds_clock.move
+
+
+def limit_indexes(patch, urls, size=MAX_BYTES):
+    for module in (index_files, indexes, publication):
+        patch.setattr(module, "INDEX_LIMITS", Limits(urls, size))

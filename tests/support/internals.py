@@ -6,7 +6,7 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import protocol, rows as sources, target as stores
+from django_sitemaps09 import rows as sources, target as stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import lastmod_text
@@ -17,16 +17,17 @@ from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.notify.client import Client, Connections
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.export.page import RenderedPage, Renderer, Task, render_page
-from django_sitemaps09.export.publishing import changes, publication
+from django_sitemaps09.export.publishing import changes, index_files, publication
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.orm.facts import divides_groups, has_window_function
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
-from django_sitemaps09.protocol import NAMESPACES, compression, extension_text, filenames, pages
-from django_sitemaps09.protocol.documents import WriteResult, write_document
+from django_sitemaps09.protocol import compression, filenames, pages
+from django_sitemaps09.protocol.documents import WriteResult, index_document, stylesheet, write_document
 from django_sitemaps09.protocol.entries import (
     INDEX_LIMITS,
     MAX_BYTES,
     MAX_NEWS,
+    MAX_URLS,
     SITEMAP_NAMESPACE,
     Batch,
     ItemError,
@@ -34,19 +35,12 @@ from django_sitemaps09.protocol.entries import (
     Localization,
     SafeColumn,
 )
+from django_sitemaps09.protocol.media import NAMESPACES
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
-from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, parse_base, uri
+from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, normalized, parse_base, uri
 from django_sitemaps09.protocol.urlset import URLSET, page_format
 from django_sitemaps09.protocol.values import CHANGEFREQS, w3c
-from django_sitemaps09.rows import (
-    QuerySource,
-    compile_source,
-    keys,
-    members,
-    protocol_limits,
-    read_page,
-    slices,
-)
+from django_sitemaps09.rows import QuerySource, compile_source, keys, members, read_page, slices
 from django_sitemaps09.rows.positions import PositionSource
 from django_sitemaps09.target import (
     STATE,

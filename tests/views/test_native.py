@@ -27,10 +27,10 @@ from django_sitemaps09 import Image, Route, Sitemap, views
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.articles import write_keys
-from tests.support.configuration import BASE, set_seconds
+from tests.support.configuration import BASE, limit_indexes, set_seconds
 from tests.support.exports import Bad
 from tests.support.factories import write_articles
-from tests.support.internals import Limits, caching, exported, indexes, listing, protocol
+from tests.support.internals import MAX_BYTES, caching, exported, index_document, indexes, listing
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, Articles, Foreign, found, get, locations, nothing, queries
 from tests.support.published import SPACE
@@ -441,14 +441,14 @@ class TestAPage:
             for part in ("Section 'foreign', page 1", "5 URLs", "Set a lower `limit`"):
                 assert all(part in message for message in logged)
 
-    @pytest.mark.parametrize(("most", "whole"), [(60_000, False), (protocol.MAX_BYTES, True)])
+    @pytest.mark.parametrize(("most", "whole"), [(60_000, False), (MAX_BYTES, True)])
     def test_of_too_many_bytes_is_cut_where_the_protocol_says(
         self, register, configure, monkeypatch, caplog, most, whole
     ):
         # Later entries are longer than the first ones.
         location = lambda self, item: f"/numbers/{item}/{'x' * (item // 200 * 500)}"  # noqa: E731
         configure(MAX_BYTES=20_000)
-        monkeypatch.setattr(protocol, "MAX_BYTES", most)
+        monkeypatch.setattr("django_sitemaps09.rows.source_base.MAX_BYTES", most)
         register(growing=declare(Numbers, location=location)(500))
         pages = [gzip.decompress(get(page).content) for page in found()]
         served = [name for page in pages for name in locations(page)]
@@ -486,7 +486,7 @@ def urlconf_by_host(respond):
 @pytest.fixture
 def three_pages_in_an_index(configure, monkeypatch, register):
     configure(MAX_URLS=1)
-    monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(3, 50_000))
+    limit_indexes(monkeypatch, 3)
     register(a=Numbers(4), b=Numbers(3))
 
 
@@ -518,8 +518,8 @@ class TestSeveralIndexes:
         if most:
             # Limit the bytes of an index instead of its pages.
             elements = f"<loc>{BASE}/sitemap-a-1.xml.gz</loc><lastmod>2026-11-27T10:30:00Z</lastmod>"
-            size = len(protocol.index_document([])) + most * len(f"<sitemap>{elements}</sitemap>\n")
-            monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, size))
+            size = len(index_document([])) + most * len(f"<sitemap>{elements}</sitemap>\n")
+            limit_indexes(monkeypatch, 50_000, size)
         configure(ROOT=folder, **options)
         export()
         files = {f"/{file.name}": locations(file.read_bytes()) for file in folder.glob("sitemap*.xml")}

@@ -23,7 +23,7 @@ from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import write_articles
-from tests.support.internals import known_pages, page_responses, protocol
+from tests.support.internals import known_pages, page_responses, stylesheet
 from tests.support.native_views import FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
@@ -118,7 +118,7 @@ def test_a_view_sends_exactly_the_headers_that_its_document_needs(site, recwarn)
     assert gzip.decompress(bodies[f"{RANGE}.gz"]) == bodies[RANGE]
     assert gzip.decompress(bodies[f"{PAGE}.gz"]) == bodies[PAGE]
     assert bodies["/robots.txt"] == f"Sitemap: {BASE}/sitemap.xml\n".encode()
-    assert (bodies["/sitemap.css"], bodies[f"/{KEY}.txt"]) == (protocol.stylesheet(), KEY.encode())
+    assert (bodies["/sitemap.css"], bodies[f"/{KEY}.txt"]) == (stylesheet(), KEY.encode())
 
 
 def test_a_validator_of_a_view_is_compared_as_http_says(site, configure):
@@ -248,7 +248,7 @@ def test_documents_name_the_stylesheet_beside_them_only_if_it_is_on(configure, r
     text, *documents = (f"/{prefix}sitemap{name}" for name in ("-words-1.txt", ".xml", "-words-1.xml"))
     plain = [get(url).content for url in (text, *documents)]
     # It is served even if the setting is off, because cached documents may still refer to it.
-    assert get(f"/{prefix}sitemap.css").content == protocol.stylesheet()
+    assert get(f"/{prefix}sitemap.css").content == stylesheet()
     configure(STYLESHEET=True)
     declaration = b'<?xml version="1.0" encoding="UTF-8"?>\n'
     named = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n'

@@ -33,8 +33,10 @@ from django_sitemaps09.export import page as rendering
 from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.page import RenderedPage, Renderer, Task
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, ItemError, excerpt, reason_of
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target import STATE, target_store
 from django_sitemaps09.target.journal import RUN_NAME
 from django_sitemaps09.target.local import DamagedError

@@ -20,7 +20,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, start_alone
 from django_sitemaps09.export.page import RenderedPage, Renderer, Task
-from django_sitemaps09.protocol import pluralize, reason_of
+from django_sitemaps09.protocol.fields import pluralize, reason_of
 
 logger = logging.getLogger(__name__)
 

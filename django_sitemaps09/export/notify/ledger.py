@@ -20,9 +20,9 @@ from itertools import groupby, islice
 from secrets import token_hex
 from typing import Any, NamedTuple, get_args
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import MAX_MESSAGE_URLS
 from django_sitemaps09.export.report import MessageKind
+from django_sitemaps09.protocol.urls import origin
 from django_sitemaps09.target import Store
 from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.manifest import check_names, read_sealed, seal
@@ -73,7 +73,7 @@ def host_of(url: str) -> str | None:
     A URL has no control characters and no surrogates: these could end or deceive what prints or sends it.
     """
     try:
-        return protocol.origin(url).domain if url.isprintable() else None
+        return origin(url).domain if url.isprintable() else None
     except ValueError:
         return None
 

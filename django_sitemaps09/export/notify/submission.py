@@ -18,7 +18,7 @@ from django_sitemaps09.declare import hosts
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.export.report import EndpointReport, Submission
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target import Store, exclusive_lock, manifest, published
 from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.published import ExportFolder

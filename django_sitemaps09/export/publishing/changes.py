@@ -15,13 +15,13 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import chain
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.report import Published, UrlChange
-from django_sitemaps09.protocol import reason_of
+from django_sitemaps09.protocol.entries import MAX_BYTES
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urlset import entry_lines, location_of
@@ -325,6 +325,6 @@ def _lines(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:
             else:
                 stored_file.seek(0)
                 # Other users may be able to write to the store, so read no more bytes than were exported.
-                yield from entry_lines(stored_file, page.bytes if page.digest else protocol.MAX_BYTES)
+                yield from entry_lines(stored_file, page.bytes if page.digest else MAX_BYTES)
                 continue
         logger.warning("%s: %s %s, so the count of changed URLs is not exact.", store.label, name, problem)

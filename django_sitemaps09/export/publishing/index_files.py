@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.protocol import IndexEntry
+from django_sitemaps09.protocol.documents import index_document, index_entry_size
+from django_sitemaps09.protocol.entries import INDEX_LIMITS, IndexEntry
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade, page_name
 from django_sitemaps09.target.manifest import Manifest, SectionRecord
 
@@ -24,11 +24,11 @@ def assign(sections: Sections, shrinking: Sections, url: str) -> Sections:
     be empty, the next index replaces it, since crawlers know the first one.
     """
     counts, bytes_ = Counter[int](), Counter[int]()
-    empty, limits = len(protocol.index_document([], styled=conf.stylesheet)), protocol.INDEX_LIMITS
+    empty, limits = len(index_document([], styled=conf.stylesheet)), INDEX_LIMITS
     sizes = {}
     for name, record in sections.items():
         last = page_name(name, record.highest, record.suffix)
-        sizes[name] = protocol.index_entry_size(f"{url}{last}")
+        sizes[name] = index_entry_size(f"{url}{last}")
         pages = (*record.pages, *shrinking.get(name, SectionRecord()).pages)
         for index in {page.number: page.index_number for page in pages if page.index_number}.values():
             counts[index] += 1
@@ -67,7 +67,7 @@ def documents(
 
     def built(records: Iterable[SectionRecord]) -> dict[str, bytes]:
         entries = _entries(records, url, cascade=cascade)
-        return {name: protocol.index_document(each, styled=styled) for name, each in entries.items()}
+        return {name: index_document(each, styled=styled) for name, each in entries.items()}
 
     both = [(shrinking.get(name, record), record) for name, record in sections.items()]
     return built(chain.from_iterable(both if shrinking else ())), built(sections.values())

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.options import Host
@@ -20,6 +19,8 @@ from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing import index_files
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.section import SectionOutcome
+from django_sitemaps09.protocol.documents import stylesheet
+from django_sitemaps09.protocol.entries import INDEX_LIMITS
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
 from django_sitemaps09.target.journal import Journal, Step, check_owner
@@ -60,7 +61,7 @@ class Publication:
             records[name] = replace(records[name], pages=())
         ordered = {name: records[name] for name in (*run.host.sections, *records) if name in records}
         # With several indexes, a URL can also move between indexes that are replaced at different times.
-        several = sum(len(record.pages) for record in ordered.values()) > protocol.INDEX_LIMITS.urls
+        several = sum(len(record.pages) for record in ordered.values()) > INDEX_LIMITS.urls
         several = several or len(old.indexes) > 1
         shrinking = {
             name: previous.section(name)
@@ -79,7 +80,7 @@ class Publication:
         transition, documents = index_files.documents(sections, shrinking, old.url)
         is_foreign = previous.has_foreign_stylesheet
         has_stylesheet = conf.stylesheet and documents and not is_foreign
-        stylesheets = {STYLESHEET: protocol.stylesheet()} if has_stylesheet else {}
+        stylesheets = {STYLESHEET: stylesheet()} if has_stylesheet else {}
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
         removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old_pages} - names))

@@ -25,7 +25,7 @@ from django_sitemaps09.export.options import ExportOptions, VerifyOptions, docum
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.runs import EXPORT_ERRORS, export, export_hosts
 from django_sitemaps09.management import lines, streams
-from django_sitemaps09.protocol import pluralize, reason_of
+from django_sitemaps09.protocol.fields import pluralize, reason_of
 from django_sitemaps09.rows.hints import has_suggestible
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.suggestions import suggest

@@ -20,12 +20,12 @@ from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
 from django.db import DatabaseError
 from django.urls import get_script_prefix
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.declare.hosts import export_base, host_folder
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of, typed_repr
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
+from django_sitemaps09.protocol.urls import Base, normalized, origin, parse_base, uri
 from django_sitemaps09.target import LocalStore, manifest, published
 from django_sitemaps09.tools.audit import parsers, readers, urls
 from django_sitemaps09.tools.audit.crawl import Crawl, ListedDocument
@@ -239,8 +239,8 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     name = url
     try:
         # A host can have letters that are not ASCII.
-        url = protocol.uri(url)
-        host = protocol.origin(url)
+        url = uri(url)
+        host = origin(url)
     except ValueError as error:
         text = f"{url!r} is not a URL that begins with http:// or https:// and a host: {error}."
         raise AuditError(text) from error
@@ -264,7 +264,7 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
     named = {normal: url for normal, url in robots.sitemaps.items() if urls.is_sitemap_url(url)}
     if not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.base}/", *filter(None, [conf.files_url]))
-        starts = tuple(map(protocol.normalized, homes))
+        starts = tuple(map(normalized, homes))
         # The `Sitemap` lines can be those of another environment.
         if named and not any(normal.startswith(starts) for normal in named):
             text = f"{next(iter(named.values()))} is not in {target.home}; {_own_hosts(target.base)}"
@@ -338,7 +338,7 @@ def last_report(*, directory: Path | str | None = None, base_url: str | None = N
     """
     output = _folder(directory)
     try:
-        base = conf.base_url if base_url is None else protocol.parse_base(base_url)
+        base = conf.base_url if base_url is None else parse_base(base_url)
         export = published.find_files(base, output)
         if export is None and output is not None and base_url is None:
             export = published.find_files(None, output)

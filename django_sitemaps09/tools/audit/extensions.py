@@ -11,9 +11,11 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NamedTuple
 
-from django_sitemaps09 import protocol
-from django_sitemaps09.protocol import NAMESPACES, Base, Image, News, Video, media, normalized
+from django_sitemaps09.protocol import media
+from django_sitemaps09.protocol.entries import MAX_IMAGES, NEWS_DAYS
 from django_sitemaps09.protocol.fields import MAX_DURATION
+from django_sitemaps09.protocol.media import NAMESPACES, Image, News, Video
+from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, normalized
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.rules import Findings, Problem, ReportRule
 from django_sitemaps09.tools.audit.scratch import Scratch
@@ -69,7 +71,7 @@ class LinkRules:
         all_hrefs = (normalized((element.get("href") or "").strip()) for element in elements)
         if targets and url not in targets and url not in all_hrefs:
             report("hreflang-no-self", url, entry.line)
-        if targets and len(url) <= protocol.MAX_LOCATION:
+        if targets and len(url) <= MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
@@ -182,7 +184,7 @@ def check_media(report: ReportRule, entry: ReadEntry, now: datetime) -> int:
     images, videos, articles = (
         entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
     )
-    if len(images) > protocol.MAX_IMAGES:
+    if len(images) > MAX_IMAGES:
         report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
     if len(articles) > 1:
         report("news-repeated", entry.location, entry.line)
@@ -260,6 +262,6 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
         if not moment.is_date and _ZONE.search(date) is None:
             yield "news-zone", date
         # A date includes its whole day, in any time zone.
-        days = protocol.NEWS_DAYS + (2 if moment.is_date else 0)
+        days = NEWS_DAYS + (2 if moment.is_date else 0)
         if moment.at < now - timedelta(days=days):
             yield "news-old", date

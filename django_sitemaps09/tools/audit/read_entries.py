@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urljoin
 
-from django_sitemaps09.protocol import NAMESPACES, normalized
+from django_sitemaps09.protocol.media import NAMESPACES
+from django_sitemaps09.protocol.urls import normalized
 from django_sitemaps09.tools.audit.readers import http_date
 from django_sitemaps09.tools.audit.rules import Problem, ReportRule
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
-from django_sitemaps09.protocol import excerpt
+from django_sitemaps09.protocol.fields import excerpt
 
 MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
 _MAX_EXAMPLE = 600  # Maximum length of an example in characters. A position and two URLs usually fit.

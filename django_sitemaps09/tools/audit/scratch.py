@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import starmap
 from typing import NamedTuple
 
-from django_sitemaps09.protocol import Base, normalized
+from django_sitemaps09.protocol.urls import Base, normalized
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 
 # SQLite's page cache has 32 MiB. The rest is in a temporary file.

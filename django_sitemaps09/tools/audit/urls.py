@@ -14,14 +14,15 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.routes import resolve_path
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized, reason_of
+from django_sitemaps09.protocol import urls
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.robots import MAX_BYTES
+from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, are_plain, normalized, uri
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader, StoreReader, optional, peek
 from django_sitemaps09.tools.audit.rules import Findings, Problem
@@ -64,7 +65,7 @@ _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 def origin(url: str) -> Base | None:
     """Return the origin of a URL, or `None` if the URL is invalid."""
     try:
-        return protocol.origin(url)
+        return urls.origin(url)
     except ValueError:
         return None
 
@@ -84,7 +85,7 @@ def url_problem(url: str) -> Problem | None:
 def _cached_problem(url: str) -> Problem | None:
     """Check a URL as a URI. Each alternate occurs once for each language."""
     try:
-        encoded = protocol.uri(url)
+        encoded = uri(url)
     except ValueError as error:
         return "url-invalid", str(error)
     # A URL that differs only by its case, or by the slash after the host, needs no encoding.
@@ -212,7 +213,7 @@ class UrlRules:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
         locations, urls = [entry.location for entry in entries], [entry.url for entry in entries]
-        if not protocol.are_plain(locations, scope, _LONG):
+        if not are_plain(locations, scope, _LONG):
             hosts = self._declared_hosts(document_url)
             for entry in filter(attrgetter("url"), entries):
                 self._check_form(place, entry, scope, hosts)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from django_sitemaps09.protocol import CHANGEFREQS, hreflang, hreflang_warning
+from django_sitemaps09.protocol.values import CHANGEFREQS, hreflang, hreflang_warning
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.rules import ReportRule
 

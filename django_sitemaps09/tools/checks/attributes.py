@@ -18,12 +18,16 @@ from django.core.checks import CheckMessage
 from django.db.models import Field
 from django.utils.functional import Promise
 
-from django_sitemaps09 import declare, protocol
+from django_sitemaps09 import declare
 from django_sitemaps09.declare.calls import CONVERTERS
 from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTemplate, is_expression
 from django_sitemaps09.declare.extensions import repeated_name
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
+from django_sitemaps09.protocol.entries import MAX_URLS
+from django_sitemaps09.protocol.fields import has_text
+from django_sitemaps09.protocol.media import Extension
+from django_sitemaps09.protocol.values import CHANGEFREQS, hreflang, hreflang_warning
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.checks import subjects
 from django_sitemaps09.tools.checks.querysets import did_you_mean, names_in_rows
@@ -48,7 +52,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     for name, convert in CONVERTERS.items():
         value = subject.data(name)
         if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
-            words = protocol.CHANGEFREQS if name == "changefreq" else ()
+            words = CHANGEFREQS if name == "changefreq" else ()
             hint = "Change or remove it, or declare a query expression or a method that takes the item."
             hint = did_you_mean(value, words, names_in_rows(subject)) or hint
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
@@ -57,7 +61,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     if scheme not in (None, "http", "https"):
         text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
-    limit, most = subject.raw("limit"), f"{protocol.MAX_URLS:,}"
+    limit, most = subject.raw("limit"), f"{MAX_URLS:,}"
     # The project's code can compute the limit, __init__() can set it, and a paginator can ignore it.
     is_computed = is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS))
     can_be_ignored = subject.has_own_init or not declare.is_contribs(subject.declaration, "paginator")
@@ -65,7 +69,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
         return
     if problem := _problem(subject, "limit"):
         yield subject.graded("E013", "W013", problem, f"Set a whole number from 1 to {most}.")
-    elif (size := page_size(limit)) > protocol.MAX_URLS:
+    elif (size := page_size(limit)) > MAX_URLS:
         text = f"{subject}.limit is {size:,}, but a sitemap can contain at most {most} URLs."
         hint = f"Set {most} or less. Native views and exports never use a higher value, but contrib's "
         hint += "views serve pages that search engines reject."
@@ -107,7 +111,7 @@ def _extensions_problem(extensions: object) -> str | None:
         return f"must be a list, not {typed(extensions)}"
     for extension in extensions:
         # Not isinstance(), which would evaluate a lazy object.
-        if not issubclass(type(extension), protocol.Extension):
+        if not issubclass(type(extension), Extension):
             return f"contains {subjects.safe_repr(extension)}, which is not an Extension"
     name = repeated_name(extensions)
     return name and f"uses the {name} twice"
@@ -221,13 +225,13 @@ def _check_language(subject: Subject, name: str, code: object) -> Iterator[Check
         return
     invalid: str | None = f"{subjects.safe_repr(code)} is not a string"
     if isinstance(code, str):
-        invalid = error_text(ValueError, protocol.hreflang, code)
+        invalid = error_text(ValueError, hreflang, code)
     if invalid:
         text = f"{subject}.{name} contains a code that is not valid in hreflang: {invalid}."
         hint = "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
         hint += "'de-at' or 'zh-hant'."
         yield message("W041", text, hint)
-    elif problem := protocol.hreflang_warning(protocol.hreflang(code)):
+    elif problem := hreflang_warning(hreflang(code)):
         text = f"{subject}.{name} contains {subjects.safe_repr(code)}: {problem}."
         hint = "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
         hint += "country, such as 'es-mx' or 'en-gb'."
@@ -263,7 +267,7 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
             hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
             yield message("E024", f"{subject}.location {problem}.", hint)
     # Other objects can have the text of a path, such as those of `pathlib`.
-    is_path = protocol.has_text(location) and not isinstance(location, (Number, date))
+    is_path = has_text(location) and not isinstance(location, (Number, date))
     is_known = location is None or isinstance(location, (Mapping, LocationTemplate))
     if not (is_path or is_known or is_expression(location)):
         text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."

@@ -21,12 +21,12 @@ from django.db import DatabaseError, InterfaceError, router
 from django.urls import LocalePrefixPattern, NoReverseMatch, URLResolver, get_script_prefix, reverse
 from django.utils.module_loading import import_string
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.conf import KEYS, conf
 from django_sitemaps09.declare.hosts import example_site_problem, export_base
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX
+from django_sitemaps09.protocol.urls import is_local
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.checks.subjects import error_text, message, valid_setting
 from django_sitemaps09.views import caching, native
@@ -161,7 +161,7 @@ def check_deployment(app_configs: object = None, **kwargs: object) -> list[Check
     base = valid_setting("base_url")
     domain = "" if base is None else base.domain
     host = urlsplit(f"//{domain}").hostname or ""
-    if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
+    if is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
         text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
         messages.append(
             message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")

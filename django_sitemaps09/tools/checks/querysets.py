@@ -22,7 +22,6 @@ from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.db.transaction import atomic
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.declare import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.declare.base import queryset_problem
@@ -31,8 +30,10 @@ from django_sitemaps09.declare.models import field_problem
 from django_sitemaps09.orm.facts import LACKS_GROUP, Facts, has_random_order
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE
+from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import NEARBY, fits_in_address
 from django_sitemaps09.protocol.pages import Key
+from django_sitemaps09.protocol.values import news_language
 from django_sitemaps09.rows.keys import KeyColumns
 from django_sitemaps09.tools.checks.subjects import Subject, error_text, is_code, message, typed
 
@@ -273,7 +274,7 @@ def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
     except UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
-            f"{protocol.reason_of(error)}."
+            f"{reason_of(error)}."
         ) from error
     if not all(map(key.in_order, ends)):
         raise ImproperlyConfigured(
@@ -353,7 +354,7 @@ def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMe
         problem = f"must be the name of a publication, not {typed(publication_name)}"
         hint = "Set the name that Google News uses for the publication, or define news(self, item)."
         yield message("E058", f"{subject}.publication_name {problem}.", hint)
-    if language is not None and (problem := error_text(ValueError, protocol.news_language, language)):
+    if language is not None and (problem := error_text(ValueError, news_language, language)):
         text = f"{subject}.publication_language: {problem}."
         yield message("E059", text, "Set a language code, such as 'en', or remove it.")
     if not callable(title := subject.raw("title")):

@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, sections
-from django_sitemaps09.protocol import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.checks import attributes, querysets, subjects
 from django_sitemaps09.tools.checks.configuration import export_settings

@@ -19,7 +19,7 @@ from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.expressions import FIELDS, LocationTemplate, hook_expressions
-from django_sitemaps09.protocol import typed_repr
+from django_sitemaps09.protocol.fields import typed_repr
 
 #: Types that can be iterated without running a query.
 COLLECTIONS = (list, tuple, set, frozenset)

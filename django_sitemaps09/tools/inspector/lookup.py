@@ -16,8 +16,9 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.declare.routes import ResolvedPath, resolve_path
 from django_sitemaps09.declare.sections import Section, declared_hosts, native_mapping
-from django_sitemaps09.protocol import Base, excerpt, first_names, origin, reason_of
+from django_sitemaps09.protocol.fields import excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.target.manifest import MAX_TIME
 from django_sitemaps09.tools.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
 from django_sitemaps09.tools.inspector.searches import Entry, ExportedFiles, FoundEntry, path_of, section_of

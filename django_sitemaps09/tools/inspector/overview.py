@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.protocol import Base, ItemError, excerpt, pluralize
+from django_sitemaps09.protocol.entries import ItemError
+from django_sitemaps09.protocol.fields import excerpt, pluralize
+from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target.journal import RecordedRun, SectionChange, read_history, section_changes
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.audit import AuditReport, last_report

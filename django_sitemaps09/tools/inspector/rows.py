@@ -22,7 +22,11 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
-from django_sitemaps09.protocol import FORMATS, Base, Batch, elements, excerpt, normalized, origin
+from django_sitemaps09.protocol.documents import elements
+from django_sitemaps09.protocol.entries import Batch
+from django_sitemaps09.protocol.fields import excerpt
+from django_sitemaps09.protocol.urls import Base, normalized, origin
+from django_sitemaps09.protocol.urlset import FORMATS
 from django_sitemaps09.rows import QuerySource, compile_source
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members

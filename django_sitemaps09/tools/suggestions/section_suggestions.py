@@ -12,15 +12,18 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Case, F, QuerySet, Value
 from django.db.models.functions import Concat, ConcatPair
 
-from django_sitemaps09 import PathTemplate, protocol
+from django_sitemaps09 import PathTemplate
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.expressions import Field, LocationTemplate
 from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.declare.sitemap_attributes import is_compiled, read
 from django_sitemaps09.orm.facts import Facts
-from django_sitemaps09.protocol import MAX_MESSAGE, Base, excerpt, reason_of
+from django_sitemaps09.protocol.documents import elements
+from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
+from django_sitemaps09.protocol.urls import Base
+from django_sitemaps09.protocol.urlset import FORMATS
 from django_sitemaps09.rows import Source, compile_source
 from django_sitemaps09.rows.hints import opaque_reason
 from django_sitemaps09.tools import urlconf
@@ -240,8 +243,8 @@ def _texts(source: Any, page: Page, base: Base) -> dict[Hashable, list[str]]:
     texts: dict[Hashable, list[str]] = {}
     with closing(source.batches(page)) as batches:
         for batch in batches:
-            elements = protocol.elements(protocol.FORMATS[source.declared.format], batch, str(base))
-            for key, text in zip(batch.keys, elements, strict=True):
+            entries = elements(FORMATS[source.declared.format], batch, str(base))
+            for key, text in zip(batch.keys, entries, strict=True):
                 texts.setdefault(key, []).append(text.strip())
     return texts
 

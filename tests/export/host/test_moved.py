@@ -12,9 +12,9 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles
+from tests.support.configuration import limit_indexes
 from tests.support.exports import content
 from tests.support.factories import ArticleFactory
-from tests.support.internals import protocol
 from tests.support.sections import declare
 
 pytestmark = pytest.mark.django_db
@@ -109,7 +109,7 @@ def test_a_moved_host_serves_ranges_of_old_pages_and_no_old_index(target, config
 
     configure(BASE_URL=NEW)
     with monkeypatch.context() as patched:
-        patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
+        limit_indexes(patched, 1)
         export(base_url=OLD)
     assert (target / "sitemap-2.xml").exists()
     move()

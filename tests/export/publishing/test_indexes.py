@@ -14,9 +14,9 @@ import pytest
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.commands import Broken
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, limit_indexes
 from tests.support.exports import locations, promoting
-from tests.support.internals import ROOT, STATE, Limits, filenames
+from tests.support.internals import ROOT, STATE, filenames
 from tests.support.killing import Killed
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
@@ -106,7 +106,7 @@ class Site:
 
 @pytest.fixture
 def site(folder, configure, monkeypatch):
-    monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(3, 50_000))
+    limit_indexes(monkeypatch, 3)
     return Site(folder, configure)
 
 
@@ -195,7 +195,7 @@ def test_indexes_that_no_file_announces_are_published_and_reported_without_a_cas
 @pytest.mark.parametrize("most", [300, 400, 500, 1_000])
 @pytest.mark.parametrize("lastmod", [None, datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)])
 def test_indexes_have_no_more_bytes_than_their_limit(site, monkeypatch, most, lastmod):
-    monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(50_000, most))
+    limit_indexes(monkeypatch, 50_000, most)
     dated = declare(Numbers, lastmod=lastmod)
     site(sitemaps={name: dated(21) for name in ("a", "longer")})
     sizes = [(site.folder / name).stat().st_size for name in site.indexed]

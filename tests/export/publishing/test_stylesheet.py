@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 
 from django_sitemaps09.export import export
+from django_sitemaps09.protocol.documents import STYLESHEET_MARK
 from tests.support.configuration import BASE
 from tests.support.exports import named, plain, promoting
-from tests.support.internals import ROOT as MANIFEST, STATE, protocol
+from tests.support.internals import ROOT as MANIFEST, STATE, stylesheet
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STYLESHEET=True)
@@ -41,14 +42,14 @@ def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure
     report = run(folder)
     assert promoted == [NAME, *named(folder), "sitemap.xml"]
     assert ({*report.written}, styled(folder)) == ({*promoted}, [True, True])
-    assert sheet.read_bytes() == protocol.stylesheet()
+    assert sheet.read_bytes() == stylesheet()
     assert sheet.stat().st_mode == (folder / "sitemap.xml").stat().st_mode
     # It is written again if it is not as expected.
-    for content in (None, b"", b"/* Gen", protocol.STYLESHEET_MARK + b" An older version. */"):
+    for content in (None, b"", b"/* Gen", STYLESHEET_MARK + b" An older version. */"):
         sheet.unlink()
         if content is not None:
             sheet.write_bytes(content)
-        assert (run(folder).written, sheet.read_bytes()) == ((NAME,), protocol.stylesheet())
+        assert (run(folder).written, sheet.read_bytes()) == ((NAME,), stylesheet())
 
 
 def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folder, sheet, configure):
@@ -64,7 +65,7 @@ def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folde
         configure(STYLESHEET=value)
         run(folder)
     root = json.loads((folder / STATE / MANIFEST).read_bytes())
-    assert (root["stylesheets"], root["removed"], sheet.read_bytes()) == ([NAME], {}, protocol.stylesheet())
+    assert (root["stylesheets"], root["removed"], sheet.read_bytes()) == ([NAME], {}, stylesheet())
 
 
 @pytest.mark.parametrize("is_first_ours", [False, True])

@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connections
 from django.utils.module_loading import import_string
 
-from tests.support.internals import protocol, protocol_limits
+from tests.support.internals import MAX_URLS, sources
 
 PACKAGE = "django_sitemaps09"
 #: Caches in local memory whose name begins with this are shared by all processes.
@@ -28,7 +28,7 @@ SHARED = "shared:"
 # Sections are declared in each process.
 _NOT_SWAPPED = {f"{PACKAGE}.sections"}
 #: The most URLs on a page, by the protocol.
-PROTOCOL = {"urls": protocol.MAX_URLS}
+PROTOCOL = {"urls": MAX_URLS}
 
 
 class Killed(BaseException):
@@ -70,7 +70,7 @@ def patched(clock):
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
     with ExitStack() as patches:
         patches.enter_context(mock.patch(f"{PACKAGE}.export.host.datetime", clock))
-        limits, small_limits = protocol_limits, lambda source: protocol_limits(source)._replace(**PROTOCOL)
+        limits, small_limits = sources.protocol_limits, lambda source: limits(source)._replace(**PROTOCOL)
         for module in (*package_modules(), *backends):
             for name, value in [*vars(module).items()]:
                 if value is limits:

@@ -22,7 +22,7 @@ from tests.invariants.fuzz_live import faults
 from tests.invariants.fuzz_live.cases import DURABLE, entry
 from tests.invariants.fuzz_live.faults import PROTOCOL, SHARED
 from tests.support.configuration import BASE
-from tests.support.internals import protocol
+from tests.support.internals import MAX_URLS
 from tests.support.published import SPACE
 from tests.support.sections import declare, listing
 from tests.support.services import REDIS
@@ -228,7 +228,7 @@ def configured(case, using, folder, clock):
         DATABASE_ROUTERS=[router] if case.replicas else [],
         SECRET_KEY="0",
     )
-    urls = min(protocol.MAX_URLS, case.protocol * case.limit)
+    urls = min(MAX_URLS, case.protocol * case.limit)
     with settings, mock.patch.dict(PROTOCOL, urls=urls), ExitStack() as stack:
         stack.callback(faults.faults.clear)
         yield

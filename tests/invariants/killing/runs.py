@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+import pytest
 from django.conf import settings
 from django.core.files.storage import storages
 from django.db import connection, transaction
@@ -36,8 +37,8 @@ from django_sitemaps09.export.notify import client as engines, submit
 from tests import models
 from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
-from tests.support.configuration import BASE, KILL_STEP
-from tests.support.internals import Ledger, LocalStore, manifest as manifests, protocol
+from tests.support.configuration import BASE, KILL_STEP, limit_indexes
+from tests.support.internals import Ledger, LocalStore, manifest as manifests
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
 from tests.support.processes import forkable, until
 from tests.support.search_engines import KEY, running_engine
@@ -161,14 +162,11 @@ def use_settings(run, **more):
 def export(run, folder):
     use_settings(run)
     sitemaps = {name: section(name, run.model, **run.attributes) for name in run.sections}
-    limits = protocol.INDEX_LIMITS
-    if run.keys.get("CASCADE"):
-        # Only a few pages fit into an index.
-        protocol.INDEX_LIMITS = limits._replace(urls=4)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        if run.keys.get("CASCADE"):
+            # Only a few pages fit into an index.
+            limit_indexes(patch, 4)
         return api.export(output=folder, sitemaps=sitemaps, engine="serial", **run.options)
-    finally:
-        protocol.INDEX_LIMITS = limits
 
 
 def cleanly(run, folder):

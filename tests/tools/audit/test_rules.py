@@ -21,7 +21,7 @@ from django_sitemaps09.tools.audit import audit, audits, crawl, extensions, pars
 from django_sitemaps09.tools.audit.rules import Findings
 from django_sitemaps09.tools.audit.values import parse_language
 from tests.support.configuration import BASE
-from tests.support.internals import MAX_BYTES, parse_base, protocol
+from tests.support.internals import MAX_BYTES, normalized, parse_base
 from tests.support.sections import listing
 from tests.support.site_files import ALL, HEAD, OTHER, PAGE, SPACE, index, sound, url, urlset, write
 from tests.tools.audit.hostile_sites import SITES, write_site
@@ -347,7 +347,7 @@ def test_a_sitemap_can_be_a_query_of_the_home_page():
     ],
 )
 def test_equivalent_urls_have_one_normal_form(address, expected):
-    assert protocol.normalized(address) == protocol.normalized(expected) == expected
+    assert normalized(address) == normalized(expected) == expected
 
 
 def test_findings_of_another_host_are_added_up_to_the_limit():

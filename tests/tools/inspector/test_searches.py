@@ -20,7 +20,7 @@ from django_sitemaps09.target.published import ExportFolder
 from django_sitemaps09.tools.inspector import rows, searches
 from tests.models import Article, Word
 from tests.support.configuration import BASE
-from tests.support.internals import ExportState, LocalStore, alias, compression, protocol
+from tests.support.internals import ExportState, LocalStore, alias, compression, uri
 from tests.support.sources import compiled, declaration, keys_of, kind, page_map, source_of
 from tests.urls import nothing
 
@@ -139,7 +139,7 @@ def test_a_hostile_url_is_split_in_linear_time():
 def test_every_value_round_trips_through_a_path_template(first, second):
     template = PathTemplate("/{a}/{b}", a=F("a"), b=F("b"))
     try:
-        location = protocol.uri(str(template.url([first, second])))
+        location = uri(str(template.url([first, second])))
     except ValueError:
         return
     ways = searches.path_conditions(template, f"{BASE}{location}")
