@@ -79,7 +79,7 @@ class RowHash(Func):
         raise NotSupportedError(f"Row hashes are not implemented for {connection.display_name}")
 
 
-class StoredColumn(Func):
+class UnconvertedColumn(Func):
     """Column as SQLite stores it. It is an expression, since the driver converts only plain columns."""
 
     template = "+(%(expressions)s)"
@@ -139,7 +139,7 @@ def hashed_columns(
         return [], lambda records: records
     extra = {name: place for place, name in enumerate(converted, len(names))}
     places = [extra.get(name, place) for place, name in enumerate(names)]
-    columns = [StoredColumn(F(name)) for name in converted]
+    columns = [UnconvertedColumn(F(name)) for name in converted]
     return columns, lambda records: [tuple([record[place] for place in places]) for record in records]
 
 
@@ -205,7 +205,7 @@ def _read(rows: QuerySet[Any], names: Sequence[str]) -> Fingerprint:
     """Read all rows. A Python function that SQLite calls for each row would take three times as long."""
     running = RunningFingerprint(rows.db)
     with suppress(EmptyResultSet), connections[rows.db].cursor() as cursor:
-        stored_rows = rows.values_list(*(StoredColumn(F(name)) for name in names))
+        stored_rows = rows.values_list(*(UnconvertedColumn(F(name)) for name in names))
         sql, parameters, _ = compile_query(stored_rows, connections[rows.db])
         cursor.execute(sql, parameters)
         while records := cursor.fetchmany(_SLICE):

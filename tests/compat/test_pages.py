@@ -475,6 +475,10 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
     with mock.patch("django_sitemaps09.declare.contrib_pages.AT_A_TIME", 2):
         assert ours.paginator.count == 14
     assert max(counts) <= 4
+    # `items()` can set the hooks. No row is in the language of its slug.
+    items = BY_PK.all()
+    set_by_items = {"items": lambda self: setattr(self, "item_language", F("slug")) or items}
+    assert declare(Sitemap, i18n=True, **set_by_items)().paginator.count == 0
 
 
 @needs_resource

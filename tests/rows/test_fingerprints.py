@@ -22,7 +22,7 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.rows.fingerprints import RowHash, StoredColumn, fingerprint
+from django_sitemaps09.rows.fingerprints import RowHash, UnconvertedColumn, fingerprint
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
 from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, parameter
@@ -171,7 +171,7 @@ def test_a_fingerprint_needs_no_further_query_no_transaction_and_no_work_if_nobo
         assert_same(source)
     with (
         mock.patch.object(RowHash, "__init__", side_effect=AssertionError),
-        mock.patch.object(StoredColumn, "__init__", side_effect=AssertionError),
+        mock.patch.object(UnconvertedColumn, "__init__", side_effect=AssertionError),
         read_page(source, ALL, needs_fingerprint=False) as rows,
     ):
         assert sum(len(batch.keys) for batch in rows.batches) == 12
