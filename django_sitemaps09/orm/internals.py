@@ -1,6 +1,7 @@
 """Private API of Django: one small function for each use, with the reason why it is needed.
 
-Any release of Django may change this API. No other module of this package uses a private name of Django.
+Any release of Django may change this API. Other modules use no private name of Django's database layer or
+URL resolver; `declare` overrides those of `django.contrib.sitemaps`.
 For each function, a test fails if Django changes what the function needs.
 """
 

@@ -219,7 +219,7 @@ class TestThePages:
         ):
             assert text in page(client, f"{root}url/{path}").text
         read = page(client, f"{root}url/?url=/articles/s3/")
-        assert re.search(r"Exported\s*Now\s*lastmod\s*(2026\S+)\s*\1\s*changefreq", read.text)
+        assert re.search(r"Exported\s*Now\s*lastmod\s*(\d\S+)\s*\1\s*changefreq", read.text)
         links = [found["href"] for found in read.attributes("a")]
         assert "https://www.example.com/sitemap-articles-1.xml.gz" in links
 
