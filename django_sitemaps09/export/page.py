@@ -141,10 +141,8 @@ class Renderer:
             read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
             self._sink(source, task, staged, store, before_staging) as sink,
         ):
-            kind = page_format(declared.format, styled=conf.stylesheet)
-            written = write_document(
-                kind, rows.batches, write, str(declared.base), limits, declared.namespaces
-            )
+            kind, base = page_format(declared.format, styled=conf.stylesheet), str(declared.base)
+            written = write_document(kind, rows.batches, write, base, limits, declared.namespaces)
             wait_for_sink = sink.end()
 
         def wait() -> RenderedPage:

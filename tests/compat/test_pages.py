@@ -476,8 +476,7 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
         assert ours.paginator.count == 14
     assert max(counts) <= 4
     # `items()` can set the hooks. No row is in the language of its slug.
-    items = BY_PK.all()
-    set_by_items = {"items": lambda self: setattr(self, "item_language", F("slug")) or items}
+    set_by_items = {"items": lambda self: setattr(self, "item_language", F("slug")) or BY_PK.all()}
     assert declare(Sitemap, i18n=True, **set_by_items)().paginator.count == 0
 
 

@@ -48,6 +48,7 @@ from django_sitemaps09.target import (
     RemoteStore,
     exclusive_lock,
     manifest,
+    published,
     store as lock,
     target_store,
 )

@@ -11,12 +11,11 @@ from django.db.models import F
 
 from django_sitemaps09 import Route
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.target import published
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.exports import fails_with
-from tests.support.internals import exported as exported_views, indexes, listing, manifest
+from tests.support.internals import exported as exported_views, indexes, listing, manifest, published
 from tests.support.native_views import export_elsewhere, get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 

@@ -16,7 +16,7 @@ from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
-from django_sitemaps09.target.local import create_whole, is_own_link, name_errors, read_plain, sync
+from django_sitemaps09.target.local import create, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.
@@ -114,10 +114,11 @@ def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
         status = None if old_content is None else path.lstat()
-        with name_errors(path):
-            create_whole(temporary, new_content, None if status is None else stat.S_IMODE(status.st_mode))
-        if status is not None:
-            _keep_attributes(path, status, temporary)
+        mode = None if status is None else stat.S_IMODE(status.st_mode)
+        with name_errors(path), create(temporary, mode) as copy:
+            copy.write(new_content)
+            if status is not None:
+                _keep_attributes(path, status, copy.fileno())
         if read_plain(path, _MOST) != old_content:
             return False
         temporary.replace(path)
@@ -130,15 +131,18 @@ def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
     return True
 
 
-def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
-    """Copy the owner and the extended attributes of the file to `copy`."""
-    copy_status = copy.lstat()
+def _keep_attributes(path: Path, status: os.stat_result, copy: int) -> None:
+    """Copy the owner and the extended attributes of the file to an open file.
+
+    `copy` is its descriptor: who can write to the folder could put another file, and get it, by the name.
+    """
+    copy_status = os.fstat(copy)
     if (status.st_uid, status.st_gid) != (copy_status.st_uid, copy_status.st_gid):
-        os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
+        os.chown(copy, status.st_uid, status.st_gid)
     if hasattr(os, "listxattr"):
         # The system sets some itself, and not every file system supports them.
         with suppress(OSError):
             for name in os.listxattr(path, follow_symlinks=False):
                 with suppress(OSError):
                     value = os.getxattr(path, name, follow_symlinks=False)
-                    os.setxattr(copy, name, value, follow_symlinks=False)
+                    os.setxattr(copy, name, value)
