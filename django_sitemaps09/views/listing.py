@@ -3,7 +3,8 @@
 Any two listings cover all keys, so processes need not agree, and what answers an address needs no memory.
 A number is one of an export, or one of a section without key ranges, whose pages are counted from the first
 row. Any other address is a signed range of keys. The signature shows that this site has listed it: nobody
-else can choose ranges, which could be long, or find out where keys of unlisted rows are.
+else can choose ranges, or find out where keys of unlisted rows are. Only number 1 needs no listing: without
+an export, it has all rows, up to the limits of the protocol.
 """
 
 from __future__ import annotations
