@@ -30,7 +30,7 @@ FormatName: TypeAlias = Literal["xml", "text"]
 
 @dataclass(frozen=True)
 class Declared:
-    """What a sitemap declares. `hooks` and all that follow are not read of an opaque one."""
+    """Declaration of a sitemap. `hooks` and all that follow are not read of an opaque one."""
 
     sitemap: Any
     #: The base that paths are joined to.

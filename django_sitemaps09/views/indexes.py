@@ -83,7 +83,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
             logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
             failures.append(error)
         # reverse() takes longer than everything else in an index, so it is called once.
-        folder = folder or f"{base}{responses.native_url(request, 'index').removesuffix(INDEX)}"
+        folder = folder or f"{base}{responses.index_path(request).removesuffix(INDEX)}"
         listed.append([entry._replace(location=f"{folder}{entry.location}") for entry in entries])
         is_current = is_current and not is_outdated
     if not listed and sitemaps is None:

@@ -118,12 +118,12 @@ def native(view: ViewT) -> ViewT:
     return cast("ViewT", public(require_safe(transaction.non_atomic_requests(respond))))
 
 
-def native_url(request: HttpRequest, name: str, **kwargs: object) -> str:
-    """Return the path of a native view, in the namespace of the request."""
+def index_path(request: HttpRequest) -> str:
+    """Return the path of the native index, in the namespace of the request."""
     match, namespace = request.resolver_match, "django_sitemaps09"
     if match is not None and namespace in match.app_names:
         namespace = match.namespace
-    return reverse(f"{namespace}:{name}", kwargs=kwargs)
+    return reverse(f"{namespace}:index")
 
 
 @contextmanager
