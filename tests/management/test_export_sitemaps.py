@@ -106,7 +106,7 @@ def test_the_table_counts_skipped_items_and_elements_apart(folder, monkeypatch):
     monkeypatch.setitem(FINE, "products", Undated(1, start=2))
     monkeypatch.setitem(FINE, "fine", Numbers(2))
     out, _ = said("--output", folder)
-    assert "a: 1 item and 4 elements skipped; first error: item " in out
+    assert "a: 1 item and 4 elements skipped; first error: item 1, lastmod: AttributeError: " in out
     assert "products: 1 element skipped; first error: item 1, lastmod: AttributeError: " in out
     assert "fine: 0 skipped" not in out
     assert written(folder) > ALL_FILES

@@ -91,7 +91,10 @@ def test_x_default_is_the_url_of_the_default_language_less_its_prefix(code):
 def test_x_default_loses_nothing_but_a_prefix_of_languages(urls, start, slug):
     """With `prefix_default_language=False`, nothing is removed, even if a slug looks like a prefix."""
     ArticleFactory(slug=slug)
-    for location in (Route("page", slug=F("slug")), lambda self, item: reverse("page", args=[slug])):
+    template = PathTemplate(f"{start.removeprefix(str(BASE))}a/en/{{slug}}/", slug=F("slug"))
+    for location in (
+        *(Route("page", slug=F("slug")), template), lambda self, item: reverse("page", args=[slug]),
+    ):  # fmt: skip
         with override_settings(ROOT_URLCONF=urls):
             for links in linked(declare(model=Article, location=location, **LINKED)):
                 assert links["en"] == links["x-default"].replace(f"{BASE}/", start, 1)

@@ -632,6 +632,15 @@ class TestAnS3:
         with pytest.raises(ExportError, match=r"Access to .*storage 'sitemaps' failed: .*NoSuchBucket"):
             target_store(None).write(PAGE, b"x")
 
+    def test_that_refuses_to_delete_an_object_is_an_error_with_its_name(self, bucket):
+        bucket()
+        store, refused = target_store(None), {"Errors": [{"Key": STAGED, "Message": "Access Denied"}]}
+        stage(store, STAGED, b"x")
+        events = store._storage.connection.meta.client.meta.events
+        events.register("after-call.s3.DeleteObjects", lambda parsed, **_: parsed.update(refused))
+        with pytest.raises(ExportError, match=f"{STAGED}: Access Denied"):
+            store.delete_folder(STATE)
+
     def test_is_one_place_whatever_it_is_called_and_two_where_it_is_two(self, bucket, declare, settings):
         bucket(location="maps")
         given = settings.STORAGES["sitemaps"]

@@ -84,7 +84,7 @@ class TestWhatIsNotFound:
             "-none-1.xml -Articles-1.xml -index-1.xml --1.xml -articles.xml xxml .xml/ -articles-1.XML"
             " -articles-1.xml.gz.gz -articles-1.txt.gz -articles-1.txt.txt -articles-1xxml .xml%0A"
             " -art%2Ficles-1.xml -articles-1.xml%0A -articles-1%0A.xml -articles%0A-1.xml"
-            " -articles-1.xml.gz%0A -articles-1.xml%00 -articles-0.xml -articles-2.xml"
+            " -articles-1.xml.gz%0A -articles-1.txt%0A -articles-1.xml%00 -articles-0.xml -articles-2.xml"
             " -articles-99999999.xml -articles-100000000.xml -articles-999999999.xml"
         )
         urls = [f"{prefix}/sitemap{name}" for name in names.split() for prefix in ("", "/x")]

@@ -35,8 +35,10 @@ class TestTheGrammar:
         kwargs = {"section": "a-1", "bounds": text, "signature": match["signature"]}
         assert reverse("django_sitemaps09:range-gz", kwargs=kwargs) == f"/{name}"
         assert not {"%", "/"} & {*name}
-        for suffix in ("xml", "xml.gz", "txt"):
+        kwargs = {"section": "a", "bounds": text, "signature": "A234567890"}
+        for suffix, view in (("xml", "range"), ("xml.gz", "range-gz"), ("txt", "range-txt")):
             name = filenames.range_name("a", text, "A234567890", suffix)
+            assert reverse(f"django_sitemaps09:{view}", kwargs=kwargs) == f"/{name}"
             assert (filenames.PUBLISHED.fullmatch(name), filenames.parse_page_name(name)) == (None, None)
             assert re.fullmatch(rf"{filenames.LIVE_PAGE}\.{suffix}", name) is None
 
@@ -87,6 +89,18 @@ class TestARange:
         for name in ("respond", "published_pages"):
             monkeypatch.setattr(exported, name, lambda *_: pytest.fail("looked for"))
         assert [slug for url in urls for slug in slugs(url)] == of_keys(*range(1, 31))
+
+    def test_of_each_format_is_in_that_format_at_no_longer_name(self, register):
+        register(articles=Articles, texts=declare(Articles, format="text"))
+        xml, _, _, text, *_ = pages()
+        forms = {xml: "application/xml", f"{xml}.gz": "application/gzip", text: "text/plain; charset=utf-8"}
+        assert {url: get(url).headers["Content-Type"] for url in forms} == forms
+        longer = [
+            f"{url}{end}"
+            for url in (*forms, "/sitemap-texts-1.txt", "/sitemap-1.xml")
+            for end in ("x", "%0A")
+        ]
+        assert [url for url in longer if get(url).status_code != 404] == []
 
     def test_answers_with_a_signature_by_an_earlier_secret(self, settings):
         urls, before = pages(), contents()

@@ -233,6 +233,8 @@ class TestASectionWithARoute:
             first = answer.reasons[0]
             is_said = first == reason if verdict == "absent" else reason in first
             assert (answer.verdict, is_said, len(answer.url) <= 200) == (verdict, True, True), (url, first)
+        # With its host, it is too long for a sitemap.
+        assert asked("/" + "a" * 2_040).verdict == "absent"
         # The form with a slash is named if only this one is listed.
         form = f"The sitemap lists this form: {BASE}/articles/s15/"
         assert (asked("/articles/s15").verdict, form in asked("/articles/s15").reasons) == ("absent", True)
