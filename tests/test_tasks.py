@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 import django_sitemaps09
 from django_sitemaps09.exceptions import ExportRunningError
+from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.engine_project import DATABASE, HASTY, ROWS
 from tests.support.exports import content
@@ -103,7 +104,7 @@ def test_the_only_worker_renders_the_pages_of_its_export_itself(broker, engine, 
 
 @pytest.mark.services
 @pytest.mark.sitemaps09
-def test_a_backend_without_workers_runs_the_export_at_once(backends, configure, register, folder):
+def test_a_backend_without_workers_runs_the_export_at_once(backends, configure, register, folder, caplog):
     backends(default="Immediate")
     from django_sitemaps09.django_tasks import export
 
@@ -112,6 +113,9 @@ def test_a_backend_without_workers_runs_the_export_at_once(backends, configure, 
     value = export.enqueue("a", strict=True).return_value
     assert (value["status"], value["hosts"][0]["index_url"]) == (0, f"{BASE}/sitemap.xml")
     assert {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"} & {*content(folder)} == {"sitemap-a-1.xml.gz"}
+    register(a=Broken(3))
+    [failure] = export.enqueue().return_value["failures"]
+    assert failure in caplog.messages
 
 
 def test_without_celery_the_module_is_imported_and_says_what_its_tasks_need(monkeypatch):

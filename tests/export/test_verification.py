@@ -8,7 +8,9 @@ import os
 import shutil
 import zlib
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -304,18 +306,23 @@ def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
 
 
 @pytest.mark.usefixtures("shared_cache")
-def test_an_outage_of_a_storage_is_not_taken_for_damage(declare, monkeypatch):
+@pytest.mark.parametrize("is_open", [False, True])
+def test_an_outage_of_a_storage_is_not_taken_for_damage(declare, monkeypatch, is_open):
     def fail(self, name):
-        if name.endswith(".gz"):
-            raise RuntimeError("the storage is down")
-        return open_(self, name)
+        if not name.endswith(".gz"):
+            return open_(self, name)
+        if is_open:
+            return type(
+                "Closing", (BytesIO,), {"read": Mock(side_effect=OSError(5, "the storage is down"))}
+            )()
+        raise RuntimeError("the storage is down")
 
     declare(sitemaps=storage(Overwriting))
     export(sitemaps={"n": TwoOnAPage(5)})
     open_ = Overwriting.open
     monkeypatch.setattr(Overwriting, "open", fail)
-    with pytest.raises(ExportError, match="the storage is down"):
-        verify(sitemaps={"n": TwoOnAPage(5)}, repair=True)
+    with pytest.raises((ExportError, OSError), match="the storage is down"):
+        verify(sitemaps={"n": TwoOnAPage(5)}, repair=not is_open)
 
 
 @pytest.mark.slow

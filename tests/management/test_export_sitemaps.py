@@ -160,6 +160,8 @@ def test_json_is_the_report_of_export_and_verbosity_0_prints_nothing(folder, tmp
     assert document.pop("robots") == "written"
     report = json.loads(json.dumps(export(output=folder, robots=robots).as_dict()))
     assert report.pop("robots") == "unchanged"
+    assert (report["urls"], report["exit_status"], report["urls_per_second"] > 0) == (1_237, 0, True)
+    assert report["rendered_by"] == {"the export itself": 2}
 
     # Hints contain times, and the peak memory of this process includes earlier tests.
     clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")

@@ -199,6 +199,7 @@ def test_the_export_of_each_host_is_described_or_that_there_is_no_target(target,
     status = reported()
     assert status["export"] is status["sections"][0]["export"] is None
     assert "Export: no STORAGE or ROOT" in said()
+    assert "Rendered pages: not cached (LIVE_CACHE)" in said()
 
 
 @pytest.mark.usefixtures("articles")

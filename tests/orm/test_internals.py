@@ -13,7 +13,7 @@ from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QueryS
 from django.db.models.lookups import GreaterThan
 from django.http import HttpResponse
 from django.middleware.cache import CacheMiddleware
-from django.urls import get_resolver, reverse
+from django.urls import get_resolver, include, path, reverse
 
 import django_sitemaps09
 from django_sitemaps09.orm import internals
@@ -179,6 +179,10 @@ class TestPatterns:
         [*_, name] = internals.reverse_names(inner)
         assert internals.reverse_candidates(inner, name)
         assert internals.prefixed_resolver(internals.find_namespace(outer, [])) is outer
+        urls = include(([path("x", HttpResponse, name="x")], "app"), namespace="a")
+        several = (path("a/", urls), path("b/", (*urls[:2], "b")))
+        found = internals.find_namespace(get_resolver(several), ["app"])
+        assert reverse("app:x", several) == f"/{found.prefix}x"
 
     def test_reverse_candidates_and_reverse_names(self):
         resolver = get_resolver("tests.urls")
@@ -194,7 +198,7 @@ class TestPatterns:
 
 
 class TestFields:
-    def test_plain_field(self):
+    def test_plain_field(self, monkeypatch):
         for model, name, field, relation in (
             (Article, "slug", "slug", None), (Article, "category", "category", Category),
             (Article, "category_id", "category", None), (Article, "pk", "id", None),
@@ -204,6 +208,8 @@ class TestFields:
             assert found == (model._meta.get_field(field), name, relation, False)
         for name in ("comments", "get_absolute_url", "missing", "objects"):
             assert internals.plain_field(Article, name) is None
+        monkeypatch.setattr(Article, "pk", property(lambda self: 1))
+        assert internals.plain_field(Article, "pk") is None
 
     def test_value_kind(self):
         names = ("id", "slug", "published", "updated", "category")

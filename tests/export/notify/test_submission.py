@@ -503,7 +503,7 @@ X, Y, BOTH = (message(A, endpoints=endpoints) for endpoints in (("x",), ("y",), 
     ([[ping(A), ping(B)], [ping(A)]], 1, 0, [ping(A), ping(B)]),
     # Every endpoint that needs a URL is kept.
     ([[X], [message(A)]], 100, 0, [message(A)]), ([[message(A)], [X]], 100, 0, [message(A)]),
-    ([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X]),
+    ([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X]), ([[BOTH], [X]], 100, 0, [BOTH]),
 ])  # fmt: skip
 def test_compacting_merges_messages_of_all_runs_and_drops_the_oldest(ledger, runs, most, dropped, expected):
     for number, messages in enumerate(runs):

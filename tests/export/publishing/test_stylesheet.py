@@ -42,7 +42,7 @@ def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure
     report = run(folder)
     assert promoted == [NAME, *named(folder), "sitemap.xml"]
     assert ({*report.written}, styled(folder)) == ({*promoted}, [True, True])
-    assert sheet.read_bytes() == stylesheet()
+    assert (sheet.read_bytes(), [*(folder / STATE).glob("run-*")]) == (stylesheet(), [])
     assert sheet.stat().st_mode == (folder / "sitemap.xml").stat().st_mode
     # It is written again if it is not as expected.
     for content in (None, b"", b"/* Gen", STYLESHEET_MARK + b" An older version. */"):

@@ -65,6 +65,11 @@ def evaluated_items(self):
     return rows if len(rows) else None
 
 
+class Calling(type):
+    def __call__(cls, *args):
+        return super().__call__(*args)
+
+
 def refusal(section):
     found = suggestion(section)
     assert found.code is None
@@ -102,6 +107,7 @@ NO_QUERYSET = "does not return a plain queryset"
         (sitemap(items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
         (ModelSitemap, "ModelSitemap has no queryset"),
         (sitemap(__getattr__=nothing), "BlogSitemap: has its own __getattr__"),
+        (Calling("Called", (sitemap(),), {}), "Called: has its own metaclass"),
     ],
     ids=iter("abcdefghijklmnop"),
 )
