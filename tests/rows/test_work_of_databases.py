@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.rows.keys import KeyColumns
 from tests.models import Article, Category, Comment, Seat
-from tests.support.databases import execute, parameter
+from tests.support.databases import ON_POSTGRESQL, execute, parameter
 from tests.support.internals import Limits, Page, members
 from tests.support.sections import declare
 from tests.support.sources import ALL, KINDS, NOON, compiled, keys_of, page_map, set_slices
@@ -262,3 +262,24 @@ def nodes(node):
     yield node
     for child in node.get("Plans", []):
         yield from nodes(child)
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_a_cursor_of_the_server_reads_rows_without_ranges_unless_the_settings_forbid_it(
+    using, is_pooled, monkeypatch
+):
+    """Poolers of transactions, such as PgBouncer, do not support such cursors."""
+
+    def lastmod(self, item):
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_cursors")
+            open_cursors.extend(cursor.fetchone())
+
+    fill(1_001, using, comments=0)
+    open_cursors = []
+    monkeypatch.setitem(connections[using].settings_dict, "DISABLE_SERVER_SIDE_CURSORS", is_pooled)
+    declare(
+        queryset=Article.objects.using(using).order_by("slug")[:1_001], lastmod=lastmod
+    )().get_latest_lastmod()
+    assert open_cursors[:1_000] == [0 if is_pooled else 1] * 1_000
