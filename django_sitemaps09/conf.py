@@ -15,14 +15,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 
-from django_sitemaps09.protocol.entries import MAX_BYTES, MAX_URLS, STRICTEST_MAX_BYTES, Limits
 from django_sitemaps09.protocol.fields import typed_repr
+from django_sitemaps09.protocol.limits import MAX_BYTES, MAX_MESSAGE_URLS, MAX_URLS, OLD_MAX_BYTES, Limits
 from django_sitemaps09.protocol.urls import is_local, origin, parse_base, uri
 
 ValueT = TypeVar("ValueT")
 
-#: The maximum number of URLs in one message. https://www.indexnow.org/documentation
-MAX_MESSAGE_URLS = 10_000
 #: Valid keys. The documentation of IndexNow says both "hexadecimal" and these characters.
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 # IndexNow shares what this endpoint receives with all search engines that take part.
@@ -199,7 +197,7 @@ class Conf:
     #: Maximum number of URLs on a page.
     max_urls = Setting(_number(MAX_URLS), default=MAX_URLS)
     #: Maximum number of bytes of an uncompressed page. Default: 10 MiB.
-    max_bytes = Setting(_number(MAX_BYTES), default=STRICTEST_MAX_BYTES)
+    max_bytes = Setting(_number(MAX_BYTES), default=OLD_MAX_BYTES)
     #: Maximum share of the URLs that a section may lose within a week. If it loses more, and at least 100
     #: URLs, its published files are kept. 1.0 allows any loss.
     max_shrink = Setting(_share, default=0.5)

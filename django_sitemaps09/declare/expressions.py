@@ -18,7 +18,8 @@ from django.utils.functional import Promise
 from django_sitemaps09.orm.internals import Col
 from django_sitemaps09.protocol.entries import SafeColumn, TemplateColumn
 from django_sitemaps09.protocol.fields import typed_repr
-from django_sitemaps09.protocol.urls import MAX_LOCATION, are_plain
+from django_sitemaps09.protocol.limits import MAX_LOCATION
+from django_sitemaps09.protocol.urls import are_plain
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")

@@ -19,16 +19,9 @@ from django_sitemaps09.declare.calls import FAILED, Function, Items
 from django_sitemaps09.declare.expressions import EXTENDING, HOOKS, Hook, is_missing
 from django_sitemaps09.declare.hosts import AllowedHosts
 from django_sitemaps09.protocol import values
-from django_sitemaps09.protocol.entries import (
-    MAX_IMAGES,
-    NEWS_DAYS,
-    Alternate,
-    Batch,
-    Column,
-    Localization,
-    TemplateColumn,
-)
+from django_sitemaps09.protocol.entries import Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.protocol.fields import short_repr, typed_repr
+from django_sitemaps09.protocol.limits import MAX_IMAGES, NEWS_DAYS
 from django_sitemaps09.protocol.media import NAMESPACES, Extension, Image, News, Video
 from django_sitemaps09.protocol.urlset import extension_text
 from django_sitemaps09.protocol.values import check_links, news_language

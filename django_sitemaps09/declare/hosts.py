@@ -35,7 +35,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import urls
 from django_sitemaps09.protocol.fields import check_text, short_repr
-from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, are_plain, join, origin, uri
+from django_sitemaps09.protocol.limits import MAX_LOCATION
+from django_sitemaps09.protocol.urls import Base, are_plain, join, origin, uri
 
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

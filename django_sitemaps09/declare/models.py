@@ -18,8 +18,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.base import ModelT, Sitemap, checked_items, queryset_problem
 from django_sitemaps09.declare.hosts import find_site
 from django_sitemaps09.orm.facts import Facts, identifying_columns, key_names
-from django_sitemaps09.protocol.entries import MAX_NEWS, NEWS_DAYS
 from django_sitemaps09.protocol.fields import typed_repr
+from django_sitemaps09.protocol.limits import MAX_NEWS, NEWS_DAYS
 from django_sitemaps09.protocol.media import News
 
 

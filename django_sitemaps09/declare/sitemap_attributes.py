@@ -19,8 +19,9 @@ from django_sitemaps09.declare.calls import CONVERTERS, SHARED_ERRORS
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS, Field, Hook, is_expression
 from django_sitemaps09.declare.extensions import namespaces, own_extensions
 from django_sitemaps09.declare.hosts import AllowedHosts, parse_host
-from django_sitemaps09.protocol.entries import MAX_NEWS, ItemError, Limits
+from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.protocol.fields import short_repr, typed_repr
+from django_sitemaps09.protocol.limits import MAX_NEWS, Limits
 from django_sitemaps09.protocol.media import Extension
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.protocol.urlset import FORMATS

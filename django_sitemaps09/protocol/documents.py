@@ -12,16 +12,10 @@ from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from django_sitemaps09.exceptions import TextError
-from django_sitemaps09.protocol.entries import (
-    SITEMAP_NAMESPACE,
-    Batch,
-    IndexEntry,
-    ItemError,
-    Limits,
-    SafeColumn,
-)
+from django_sitemaps09.protocol.entries import SITEMAP_NAMESPACE, Batch, IndexEntry, ItemError, SafeColumn
 from django_sitemaps09.protocol.fields import NOT_XML, key_excerpt, short_repr
 from django_sitemaps09.protocol.filenames import STYLESHEET
+from django_sitemaps09.protocol.limits import Limits
 
 # The XML declaration must be at the first byte: after an empty line, some parsers find no URLs.
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'

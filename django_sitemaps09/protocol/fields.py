@@ -1,4 +1,4 @@
-"""Checks for values of entries, with the limits of text, and excerpts of values for messages.
+"""Checks for values of entries, and excerpts of values for messages.
 
 Each check of a field returns the value to store or raises `ValueError`. Its `name` is that of the field for
 the message, such as `Video.title`.
@@ -17,6 +17,8 @@ from itertools import islice
 from numbers import Number
 from reprlib import Repr
 from typing import Any
+
+from django_sitemaps09.protocol.limits import MAX_DURATION, MAX_RAW_LOCATION, MAX_TEXT, MAX_WORDS
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -37,19 +39,8 @@ _MAX_QUOTED = 100
 _REPR = Repr()
 _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
-#: Maximum duration of a video, in seconds:
-#: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
-MAX_DURATION = 28_800
-#: Maximum number of views of a video: the highest value of the largest integer column in databases.
-MAX_VIEWS = 2**63 - 1
 # Maximum number of digits in a rating. A decimal such as 1e-9999 would be written as a very long number.
 _RATING_DIGITS = 400
-#: Maximum length, in characters, of a string without a documented limit: the highest limit of others.
-MAX_TEXT = 2_048
-# Maximum length, in characters, of a location before conversion. Its URI has at most 2,047 characters.
-MAX_RAW_LOCATION = 5_000
-#: Maximum number of countries in a restriction: the number of two-letter codes.
-MAX_WORDS = 676
 
 
 def plain_text(value: Any) -> Any:

@@ -16,19 +16,13 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
-from django_sitemaps09.protocol import fields
+from django_sitemaps09.protocol import fields, limits
 from django_sitemaps09.protocol.fields import rule, short_repr, typed_repr
 
 CheckedT = TypeVar("CheckedT", bound="_Checked")
 Relationship = Literal["allow", "deny"]
 PlatformName = Literal["web", "mobile", "tv"]
 
-#: Maximum lengths, in characters, of text fields of a video, and maximum number of tags (Google's page on
-#: video sitemaps).
-MAX_VIDEO_TITLE = 100
-MAX_VIDEO_DESCRIPTION = 2_048
-MAX_VIDEO_UPLOADER = 255
-MAX_VIDEO_TAGS = 32
 # The form of an ISO 3166-1 alpha-2 code. The list of codes changes, so it is not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
@@ -88,7 +82,8 @@ def _check_instance(name: str, value: object, kind: type) -> object:
 _TEXT, _OPTIONAL_TEXT, _MOMENT = rule(fields.text), rule(fields.optional_text), rule(fields.moment)
 _LOCATION, _OPTIONAL_LOCATION = rule(fields.location), rule(fields.optional_location)
 _FLAG, _RELATIONSHIP = rule(fields.flag), rule(_check_word, words=get_args(Relationship))
-_VIEW_COUNT = rule(fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number")
+_VIEW_COUNT = rule(fields.whole_number, least=0, most=limits.MAX_VIEWS, description="a whole number")
+_UPLOADER = rule(fields.optional_text, most=limits.MAX_VIDEO_UPLOADER)
 
 
 class _Checked:
@@ -127,7 +122,7 @@ class Image:
     def __post_init__(self) -> None:
         # Sites can have millions of images. For nearly all of them, this fast check is enough.
         loc = self.loc
-        is_plain = type(loc) is str and 0 < len(loc) <= fields.MAX_RAW_LOCATION and loc.isprintable()
+        is_plain = type(loc) is str and 0 < len(loc) <= limits.MAX_RAW_LOCATION and loc.isprintable()
         if not (is_plain and loc[0] != " " and self.bare):
             fields.check_fields(self)
 
@@ -168,8 +163,8 @@ class Video(_Checked):
     reason = "Google dropped {} in 2022"
 
     thumbnail_loc: str = field(metadata=_LOCATION)
-    title: str = field(metadata=rule(fields.text, most=MAX_VIDEO_TITLE))
-    description: str = field(metadata=rule(fields.text, most=MAX_VIDEO_DESCRIPTION))
+    title: str = field(metadata=rule(fields.text, most=limits.MAX_VIDEO_TITLE))
+    description: str = field(metadata=rule(fields.text, most=limits.MAX_VIDEO_DESCRIPTION))
     _: KW_ONLY
     content_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
     player_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
@@ -178,11 +173,11 @@ class Video(_Checked):
     rating: float | Decimal | None = field(default=None, metadata=rule(fields.rating))
     view_count: int | None = field(default=None, metadata=_VIEW_COUNT)
     publication_date: date | None = field(default=None, metadata=_MOMENT)
-    tags: Iterable[str] = field(default=(), metadata=rule(fields.texts, most=MAX_VIDEO_TAGS))
+    tags: Iterable[str] = field(default=(), metadata=rule(fields.texts, most=limits.MAX_VIDEO_TAGS))
     family_friendly: bool | None = field(default=None, metadata=_FLAG)
     restriction: Restriction | None = field(default=None, metadata=rule(_check_instance, kind=Restriction))
     requires_subscription: bool | None = field(default=None, metadata=_FLAG)
-    uploader: str | None = field(default=None, metadata=rule(fields.optional_text, most=MAX_VIDEO_UPLOADER))
+    uploader: str | None = field(default=None, metadata=_UPLOADER)
     uploader_info: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
     platform: Platform | None = field(default=None, metadata=rule(_check_instance, kind=Platform))
     live: bool | None = field(default=None, metadata=_FLAG)

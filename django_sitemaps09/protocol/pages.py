@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain, count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from django_sitemaps09.protocol.entries import Limits
+from django_sitemaps09.protocol.limits import Limits
 
 #: Number of URLs, and of bytes.
 Size: TypeAlias = "tuple[int, int]"

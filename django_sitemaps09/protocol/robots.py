@@ -11,16 +11,12 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from django_sitemaps09.exceptions import RobotsError
+from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES, MAX_ROBOTS_SITEMAPS
 from django_sitemaps09.protocol.urls import origin, uri
 
 BEGIN = "# BEGIN django-sitemaps09"
 END = "# END django-sitemaps09"
 NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
-
-#: Crawlers read at least 500 KiB (RFC 9309, section 2.5). Google reads no more.
-MAX_BYTES = 512_000
-#: Maximum `Sitemap` lines for Seznam's crawler. The protocol and Google do not state a limit.
-MAX_SITEMAPS = 100
 
 _BOM = b"\xef\xbb\xbf"
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
@@ -61,10 +57,10 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     new_block = eol.join([BEGIN, NOTE, *lines, END])
     gap = _gap(head, eol, has_block=bool(block))
     result = head + f"{gap}{new_block}".encode() + (tail if block else eol.encode())
-    if len(result) > MAX_BYTES:
+    if len(result) > MAX_ROBOTS_BYTES:
         raise RobotsError(
             f"robots.txt would have {len(result):,} bytes, but crawlers may stop reading after "
-            f"{MAX_BYTES:,}. Shorten its rules or list fewer sitemaps."
+            f"{MAX_ROBOTS_BYTES:,}. Shorten its rules or list fewer sitemaps."
         )
     return result
 
@@ -102,13 +98,13 @@ def sitemap_line(url: str) -> str:
 def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
     """Return what can prevent crawlers from reading `urls`, which are on the host of the file."""
     problems = []
-    if len(content) > MAX_BYTES:
-        problems.append(f"crawlers may read only {MAX_BYTES:,} of the {len(content):,} bytes in the file")
-        content = content[:MAX_BYTES]
+    if (size := len(content)) > MAX_ROBOTS_BYTES:
+        problems.append(f"crawlers may read only {MAX_ROBOTS_BYTES:,} of the {size:,} bytes in the file")
+        content = content[:MAX_ROBOTS_BYTES]
     sitemaps = [field for field in _fields(content) if field.name == "sitemap"]
     rules = [(rule, re.sub(r"\*+", "*", quote(rule.value, safe=punctuation))) for rule in _rules(content)]
-    if len(sitemaps) > MAX_SITEMAPS:
-        count = f"{MAX_SITEMAPS} of the {len(sitemaps)}"
+    if len(sitemaps) > MAX_ROBOTS_SITEMAPS:
+        count = f"{MAX_ROBOTS_SITEMAPS} of the {len(sitemaps)}"
         problems.append(f"Seznam reads only {count} Sitemap lines in the file")
     for url in urls:
         problems += _unreadable_lines(url, sitemaps)

@@ -12,9 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from django_sitemaps09.protocol.fields import short_repr, typed_repr
-
-#: Maximum length, in characters, of a `loc`. The protocol says less than 2,048, and the XSD at most 2,048.
-MAX_LOCATION = 2_047
+from django_sitemaps09.protocol.limits import MAX_LOCATION
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
 _SAFE = ":/?@!$&'()*+,;=%"

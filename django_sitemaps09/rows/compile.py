@@ -21,7 +21,7 @@ from django_sitemaps09.declare.sitemap_attributes import Declared, is_compiled, 
 from django_sitemaps09.orm.facts import Facts, is_window_function
 from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
-from django_sitemaps09.protocol.entries import Limits
+from django_sitemaps09.protocol.limits import Limits
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows.declaration import Declaration
 from django_sitemaps09.rows.get_urls import UrlsSource

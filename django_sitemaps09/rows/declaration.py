@@ -18,7 +18,7 @@ from django_sitemaps09.declare.extensions import hreflang, spelling
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol.entries import Batch, Column, ItemError, Localization, TemplateColumn
 from django_sitemaps09.protocol.fields import short_repr
-from django_sitemaps09.protocol.urls import MAX_LOCATION
+from django_sitemaps09.protocol.limits import MAX_LOCATION
 from django_sitemaps09.protocol.values import language_text
 
 #: Alias of a declared lastmod.

@@ -11,7 +11,8 @@ from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.documents import elements
-from django_sitemaps09.protocol.entries import MAX_BYTES, MAX_NEWS, MAX_URLS, Batch, Limits
+from django_sitemaps09.protocol.entries import Batch
+from django_sitemaps09.protocol.limits import MAX_BYTES, MAX_NEWS, MAX_URLS, Limits
 from django_sitemaps09.protocol.pages import Key, Keyed, Page
 from django_sitemaps09.protocol.urlset import FORMATS
 from django_sitemaps09.rows.declaration import Declaration

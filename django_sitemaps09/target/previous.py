@@ -12,9 +12,10 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.protocol import filenames
 from django_sitemaps09.protocol.documents import STYLESHEET_MARK, read_index
-from django_sitemaps09.protocol.entries import MAX_BYTES, IndexEntry
+from django_sitemaps09.protocol.entries import IndexEntry
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.journal import JOURNAL, Journal
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord

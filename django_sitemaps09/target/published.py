@@ -23,9 +23,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import host_folder, plain_host
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, decompress
-from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.fields import excerpt, pluralize, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urls import Base, origin, uri
 from django_sitemaps09.target import manifest

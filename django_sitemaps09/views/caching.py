@@ -16,7 +16,7 @@ from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 
-from django_sitemaps09.protocol.entries import MAX_BYTES
+from django_sitemaps09.protocol.limits import MAX_BYTES
 
 logger = logging.getLogger(__name__)
 

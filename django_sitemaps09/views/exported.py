@@ -20,8 +20,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.rows import QuerySource, digest_of

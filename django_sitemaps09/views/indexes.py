@@ -28,9 +28,10 @@ from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.orm.reading import retry_once
 from django_sitemaps09.protocol import filenames, pages
 from django_sitemaps09.protocol.documents import index_document, index_entry_size
-from django_sitemaps09.protocol.entries import INDEX_LIMITS, MAX_URLS, IndexEntry
+from django_sitemaps09.protocol.entries import IndexEntry
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX, Suffix, bounds_text, fits_in_address, index_name
+from django_sitemaps09.protocol.limits import INDEX_LIMITS, MAX_URLS
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import QuerySource, Source, compile_source, digest_of, has_key_ranges

@@ -25,7 +25,7 @@ from django.urls import get_script_prefix, get_urlconf
 from django_sitemaps09.conf import conf
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.compression import compress, decompress_whole
-from django_sitemaps09.protocol.entries import MAX_BYTES
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Fingerprint, Page
 from django_sitemaps09.rows import QuerySource, Source, digest_of, has_key_ranges, protocol_limits
 from django_sitemaps09.views import caching

@@ -28,8 +28,8 @@ from django_sitemaps09.declare.hosts import is_host_from_client
 from django_sitemaps09.declare.sections import Section, has_host_hook, instance
 from django_sitemaps09.protocol import filenames
 from django_sitemaps09.protocol.compression import compress, decompress_whole
-from django_sitemaps09.protocol.entries import MAX_URLS
 from django_sitemaps09.protocol.filenames import bounds_text
+from django_sitemaps09.protocol.limits import MAX_URLS
 from django_sitemaps09.protocol.pages import Key, Page, each_page
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import Source, digest_of, has_key_ranges, rows_on_page

@@ -24,7 +24,6 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, views
-from django_sitemaps09.declare import extensions
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
@@ -61,7 +60,7 @@ def stopped_clock(monkeypatch):
             return found.time.astimezone(tz)
 
     monkeypatch.setattr(django_timezone, "now", found.show)
-    monkeypatch.setattr(extensions, "datetime", Stopped)
+    monkeypatch.setattr("django_sitemaps09.declare.extensions.datetime", Stopped)
     monkeypatch.setattr(exports, "datetime", Stopped)
     return found
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given, reject, strategies as st
 
 from django_sitemaps09.exceptions import RobotsError
-from django_sitemaps09.protocol.robots import MAX_BYTES, MAX_SITEMAPS, update, warnings
+from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES, MAX_ROBOTS_SITEMAPS
+from django_sitemaps09.protocol.robots import update, warnings
 
 URL = "https://www.example.com/sitemap.xml"
 OTHER = "https://www.example.com/sitemap-2.xml"
@@ -216,7 +217,7 @@ def test_a_line_that_is_not_exactly_the_same_does_not_list_a_url(line):
         assert update(content, [URL]) == content + b"\n\n" + LF + b"\n"
 
 
-TOO_LARGE = b"#" * (MAX_BYTES - len(b"\n" + LF + b"\n"))
+TOO_LARGE = b"#" * (MAX_ROBOTS_BYTES - len(b"\n" + LF + b"\n"))
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -241,7 +242,7 @@ def test_a_file_that_cannot_be_updated_is_refused_with_the_line(content, message
         with pytest.raises(RobotsError, match=re.escape(message)):
             update(eol.join(content), [URL])
     # The largest file has 500 KiB.
-    assert len(update(TOO_LARGE[1:] + b"\n", [URL])) == MAX_BYTES == 500 * 1024
+    assert len(update(TOO_LARGE[1:] + b"\n", [URL])) == MAX_ROBOTS_BYTES == 500 * 1024
 
 
 @pytest.mark.parametrize("url", [
@@ -263,11 +264,11 @@ def test_a_url_that_no_line_can_hold_is_refused_by_name(url):
 def test_warnings_are_about_too_many_bytes_and_lines():
     assert warnings(update(OWNER, [URL]), [URL]) == warnings(b"", [URL]) == []
     # A huge file that needs nothing is returned as it is.
-    huge = b"Sitemap: " + URL.encode() + b"\n" + b"#" * MAX_BYTES
+    huge = b"Sitemap: " + URL.encode() + b"\n" + b"#" * MAX_ROBOTS_BYTES
     assert update(huge, [URL]) is huge
     [warning] = warnings(huge, [URL])
     assert warning == f"crawlers may read only 512,000 of the {len(huge):,} bytes in the file."
-    urls = [f"https://www.example.com/sitemap-{number}.xml" for number in range(MAX_SITEMAPS + 1)]
+    urls = [f"https://www.example.com/sitemap-{number}.xml" for number in range(MAX_ROBOTS_SITEMAPS + 1)]
     assert warnings(update(None, urls[1:]), urls[1:]) == []
     [warning] = warnings(update(None, urls), urls)
     assert warning == "Seznam reads only 100 of the 101 Sitemap lines in the file."

@@ -12,9 +12,9 @@ from django.utils.encoding import iri_to_uri
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.conf import check_endpoints, check_keys
-from django_sitemaps09.protocol import entries, values
+from django_sitemaps09.protocol import limits, values
 from django_sitemaps09.protocol.urls import are_plain, origin, quote_all
-from tests.support.internals import MAX_LOCATION, parse_base, uri
+from tests.support.internals import MAX_LOCATION, SITEMAP_NAMESPACE, parse_base, uri
 from tests.support.memory import traced
 
 PIECES = [
@@ -370,9 +370,9 @@ def test_an_invalid_key_and_an_invalid_host_of_a_key_are_not_quoted():
 
 
 def test_limits_are_those_of_the_protocol_and_links_of_any_number_are_checked_once():
-    assert (entries.MAX_URLS, entries.MAX_BYTES) == entries.INDEX_LIMITS == (50_000, 50 * 2**20)
-    assert entries.STRICTEST_MAX_BYTES == 10 * 2**20
-    assert entries.SITEMAP_NAMESPACE == "http://www.sitemaps.org/schemas/sitemap/0.9"
+    assert (limits.MAX_URLS, limits.MAX_BYTES) == limits.INDEX_LIMITS == (50_000, 50 * 2**20)
+    assert limits.OLD_MAX_BYTES == 10 * 2**20
+    assert SITEMAP_NAMESPACE == "http://www.sitemaps.org/schemas/sitemap/0.9"
     links = [(f"l{number}", f"/{number}/") for number in range(20_000)]
     values.check_links(links, [], ["/7/"])
     with pytest.raises(ValueError, match="more than once"):

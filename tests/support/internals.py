@@ -23,21 +23,18 @@ from django_sitemaps09.orm.facts import divides_groups, has_window_function
 from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
 from django_sitemaps09.protocol import compression, filenames, pages
 from django_sitemaps09.protocol.documents import WriteResult, index_document, stylesheet, write_document
-from django_sitemaps09.protocol.entries import (
+from django_sitemaps09.protocol.entries import SITEMAP_NAMESPACE, Batch, ItemError, Localization, SafeColumn
+from django_sitemaps09.protocol.limits import (
     INDEX_LIMITS,
     MAX_BYTES,
+    MAX_LOCATION,
     MAX_NEWS,
     MAX_URLS,
-    SITEMAP_NAMESPACE,
-    Batch,
-    ItemError,
     Limits,
-    Localization,
-    SafeColumn,
 )
 from django_sitemaps09.protocol.media import NAMESPACES
 from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fill
-from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, normalized, parse_base, uri
+from django_sitemaps09.protocol.urls import Base, normalized, parse_base, uri
 from django_sitemaps09.protocol.urlset import URLSET, page_format
 from django_sitemaps09.protocol.values import CHANGEFREQS, w3c
 from django_sitemaps09.rows import QuerySource, compile_source, keys, members, read_page, slices

@@ -20,8 +20,8 @@ from itertools import groupby, islice
 from secrets import token_hex
 from typing import Any, NamedTuple, get_args
 
-from django_sitemaps09.conf import MAX_MESSAGE_URLS
 from django_sitemaps09.export.report import MessageKind
+from django_sitemaps09.protocol.limits import MAX_MESSAGE_URLS
 from django_sitemaps09.protocol.urls import origin
 from django_sitemaps09.target import Store
 from django_sitemaps09.target.local import DamagedError

@@ -9,8 +9,9 @@ from itertools import chain
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.protocol.documents import index_document, index_entry_size
-from django_sitemaps09.protocol.entries import INDEX_LIMITS, IndexEntry
+from django_sitemaps09.protocol.entries import IndexEntry
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade, page_name
+from django_sitemaps09.protocol.limits import INDEX_LIMITS
 from django_sitemaps09.target.manifest import Manifest, SectionRecord
 
 Sections = Mapping[str, SectionRecord]

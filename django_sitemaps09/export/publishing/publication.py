@@ -20,8 +20,8 @@ from django_sitemaps09.export.publishing import index_files
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.section import SectionOutcome
 from django_sitemaps09.protocol.documents import stylesheet
-from django_sitemaps09.protocol.entries import INDEX_LIMITS
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
+from django_sitemaps09.protocol.limits import INDEX_LIMITS
 from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
 from django_sitemaps09.target.journal import Journal, Step, check_owner
 from django_sitemaps09.target.manifest import Manifest, SectionRecord

@@ -16,9 +16,10 @@ from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
+from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps09.target.local import create, is_own_link, name_errors, read_plain, sync
 
-_MOST = 10 * robots.MAX_BYTES
+_MOST = 10 * MAX_ROBOTS_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.
 _ATTEMPTS = 20
 # Maximum number of symbolic links that Linux follows in one path.

@@ -18,7 +18,7 @@ from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.management.lines import audit_lines, write_results
 from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol.fields import excerpt, pluralize
-from django_sitemaps09.protocol.urls import MAX_LOCATION
+from django_sitemaps09.protocol.limits import MAX_LOCATION
 from django_sitemaps09.tools.audit import audit
 from django_sitemaps09.tools.audit.audits import RATE, AuditInterrupted, AuditReport, Fetch, parse_baseline
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol.compression import GZIP_MAGIC
-from django_sitemaps09.protocol.entries import MAX_BYTES, MAX_NEWS, MAX_URLS
+from django_sitemaps09.protocol.limits import MAX_BYTES, MAX_NEWS, MAX_URLS
 from django_sitemaps09.protocol.urls import normalized
 from django_sitemaps09.tools.audit import parsers
 from django_sitemaps09.tools.audit.extensions import LinkRules, check_media

@@ -11,11 +11,9 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NamedTuple
 
-from django_sitemaps09.protocol import media
-from django_sitemaps09.protocol.entries import MAX_IMAGES, NEWS_DAYS
-from django_sitemaps09.protocol.fields import MAX_DURATION
+from django_sitemaps09.protocol import limits
 from django_sitemaps09.protocol.media import NAMESPACES, Image, News, Video
-from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, normalized
+from django_sitemaps09.protocol.urls import Base, normalized
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.rules import Findings, Problem, ReportRule
 from django_sitemaps09.tools.audit.scratch import Scratch
@@ -71,7 +69,7 @@ class LinkRules:
         all_hrefs = (normalized((element.get("href") or "").strip()) for element in elements)
         if targets and url not in targets and url not in all_hrefs:
             report("hreflang-no-self", url, entry.line)
-        if targets and len(url) <= MAX_LOCATION:
+        if targets and len(url) <= limits.MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
@@ -165,10 +163,10 @@ def _word(pattern: str) -> Callable[[str], bool]:
 
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
-    "title": lambda text: len(text) <= media.MAX_VIDEO_TITLE,
-    "description": lambda text: len(text) <= media.MAX_VIDEO_DESCRIPTION,
-    "uploader": lambda text: len(text) <= media.MAX_VIDEO_UPLOADER,
-    "duration": partial(_is_number, least=1, most=MAX_DURATION),
+    "title": lambda text: len(text) <= limits.MAX_VIDEO_TITLE,
+    "description": lambda text: len(text) <= limits.MAX_VIDEO_DESCRIPTION,
+    "uploader": lambda text: len(text) <= limits.MAX_VIDEO_UPLOADER,
+    "duration": partial(_is_number, least=1, most=limits.MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
     **dict.fromkeys(("expiration_date", "publication_date"), lambda text: parse_lastmod(text) is not None),
@@ -184,7 +182,7 @@ def check_media(report: ReportRule, entry: ReadEntry, now: datetime) -> int:
     images, videos, articles = (
         entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
     )
-    if len(images) > MAX_IMAGES:
+    if len(images) > limits.MAX_IMAGES:
         report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
     if len(articles) > 1:
         report("news-repeated", entry.location, entry.line)
@@ -239,7 +237,7 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
     if unknown := [code for code in countries if len(code) == 2 and not is_country(code)]:
         yield "video-country", unknown[0]
     tags = len(video.findall(f"{_VIDEO.namespace}tag"))
-    if tags > media.MAX_VIDEO_TAGS:
+    if tags > limits.MAX_VIDEO_TAGS:
         yield "video-too-many-tags", str(tags)
 
 
@@ -262,6 +260,6 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
         if not moment.is_date and _ZONE.search(date) is None:
             yield "news-zone", date
         # A date includes its whole day, in any time zone.
-        days = NEWS_DAYS + (2 if moment.is_date else 0)
+        days = limits.NEWS_DAYS + (2 if moment.is_date else 0)
         if moment.at < now - timedelta(days=days):
             yield "news-old", date

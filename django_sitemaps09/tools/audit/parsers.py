@@ -12,7 +12,8 @@ from itertools import chain
 from typing import Any
 
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol.entries import MAX_URLS, SITEMAP_NAMESPACE
+from django_sitemaps09.protocol.entries import SITEMAP_NAMESPACE
+from django_sitemaps09.protocol.limits import MAX_URLS
 from django_sitemaps09.tools.audit import read_entries
 from django_sitemaps09.tools.audit.read_entries import DocumentKind, ReadEntry, read_entry, read_feed_entry
 from django_sitemaps09.tools.audit.readers import DOCUMENT_SECONDS, optional, peek

@@ -21,8 +21,8 @@ from django.urls import get_script_prefix
 
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol.compression import GZIP_MAGIC, TrailingDataError, gunzip
-from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.fields import reason_of
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.urls import Base, normalized
 from django_sitemaps09.target import Store
 from django_sitemaps09.tools.audit.rules import ReportRule

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
+from django_sitemaps09.protocol import limits
 from django_sitemaps09.protocol.fields import excerpt
 
 MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
@@ -42,8 +43,8 @@ RULES = {rule.id: rule for rule in (
     Rule("document-empty", "error", "A document has no content.", "Write it again."),
     Rule("document-encoding", "error", "A document is not UTF-8.", "Write it as UTF-8."),
     Rule("content-encoding", "error", "A document is sent with a `Content-Encoding` that the request does not accept.", "Let the server send it unchanged, or with gzip if a request accepts that."),
-    Rule("document-too-large", "error", "A document has more than 52,428,800 bytes before compression. The rest is not audited.", "Divide it into several pages."),
-    Rule("document-too-many-urls", "error", "A document has more than 50,000 URLs. The rest is not audited.", "Divide it into several pages."),
+    Rule("document-too-large", "error", f"A document has more than {limits.MAX_BYTES:,} bytes before compression. The rest is not audited.", "Divide it into several pages."),
+    Rule("document-too-many-urls", "error", f"A document has more than {limits.MAX_URLS:,} URLs. The rest is not audited.", "Divide it into several pages."),
     Rule("document-limit", "warning", "There are more documents, levels of indexes, elements of an entry, or rules of robots.txt than an audit reads. The rest is not audited.", "Audit the other indexes one by one, and shorten entries and robots.txt."),
     Rule("gzip-damaged", "error", "The compressed data are damaged.", "Write the document again, and check how it is copied."),
     Rule("gzip-truncated", "error", "The compressed data are truncated.", "Write the document again, and check how it is copied."),
@@ -67,7 +68,7 @@ RULES = {rule.id: rule for rule in (
     Rule("urlset-empty", "warning", "A document lists no URLs. The schema requires one.", "Remove it from the index."),
     # Indexes
     Rule("index-empty", "error", "An index lists no documents.", "List at least one document.", "Register sections that have rows, and export again."),
-    Rule("index-too-many", "error", "An index lists more than 50,000 documents. The rest is not audited.", "Write several indexes."),
+    Rule("index-too-many", "error", f"An index lists more than {limits.MAX_URLS:,} documents. The rest is not audited.", "Write several indexes."),
     Rule("index-nested", "warning", "An index lists an index. Google reports this as an error.", "List each index in robots.txt."),
     Rule("index-cycle", "error", "An index lists itself, or an index that leads to it.", "Remove the entry."),
     Rule("index-duplicate", "error", "Indexes list a document more than once.", "List it once."),
@@ -89,8 +90,8 @@ RULES = {rule.id: rule for rule in (
     Rule("url-invalid", "error", "A URL has an invalid host or port, a user name, or a scheme other than http and https.", "Fix the URL."),
     Rule("url-encoding", "error", "A URL has characters that must be percent-encoded.", "Percent-encode it as UTF-8."),
     Rule("url-fragment", "error", "A URL has a fragment, which crawlers do not request.", "Remove it."),
-    Rule("url-length", "error", "A URL has more than 2,047 characters.", "Shorten it."),
-    Rule("url-long", "warning", "A URL has more than 1,024 characters, the limit of Yandex.", "Shorten it."),
+    Rule("url-length", "error", f"A URL has more than {limits.MAX_LOCATION:,} characters.", "Shorten it."),
+    Rule("url-long", "warning", f"A URL has more than {limits.YANDEX_MAX_LOCATION:,} characters, the limit of Yandex.", "Shorten it."),
     Rule("url-whitespace", "warning", "There is whitespace around a URL. Some readers do not remove it.", "Remove it."),
     Rule("url-host", "error", "A URL is on a different scheme, host or port than its document.", "List it in a document on its host.", "Check `BASE_URL`, the `Site`, or the hook `location`."),
     Rule("url-scope", "warning", "A URL is outside the directory of its document.", "Serve the document from a directory above."),
@@ -112,7 +113,7 @@ RULES = {rule.id: rule for rule in (
     Rule("robots-misspelled", "warning", "A line is similar to a `Sitemap` line, but has another name.", "Write `Sitemap: https://www.example.com/sitemap.xml`."),
     Rule("robots-host", "error", "All `Sitemap` lines of this project are on another scheme, host or port.", "Correct the lines.", "Check `BASE_URL`, the `Site`, and the files of another environment."),
     Rule("robots-blocks-crawler", "warning", "robots.txt disallows a URL or a document for Googlebot or Bingbot, but not for other crawlers.", "Remove the rule if it is not meant.", is_once=True),
-    Rule("robots-size", "error", "robots.txt has more than 512,000 bytes. Google ignores the rest.", "Shorten it."),
+    Rule("robots-size", "error", f"robots.txt has more than {limits.MAX_ROBOTS_BYTES:,} bytes. Google ignores the rest.", "Shorten it."),
     Rule("robots-encoding", "error", "robots.txt is not UTF-8.", "Save it as UTF-8."),
     Rule("robots-blocks-document", "error", "robots.txt disallows a document. Google and Yandex do not read it.", "Allow it in robots.txt."),
     # Pages
@@ -135,21 +136,21 @@ RULES = {rule.id: rule for rule in (
     Rule("hreflang-no-return", "error", "An alternate on the same host does not link back.", "List all languages in the entry of each language."),
     # Images, videos and news
     Rule("image-url", "error", "An image has no valid absolute URL.", "Write an absolute URL."),
-    Rule("image-too-many", "error", "A URL has more than 1,000 images.", "Keep the most important ones."),
+    Rule("image-too-many", "error", f"A URL has more than {limits.MAX_IMAGES:,} images.", "Keep the most important ones."),
     Rule("image-dropped", "warning", "An image has elements that Google has ignored since 2022.", "Keep only `image:loc`.", is_once=True),
     Rule("video-required", "error", "A video lacks its thumbnail, title, description, or both its content and its player.", "Add the element."),
     Rule("video-url", "error", "A URL of a video is invalid, or the URL of the page itself.", "Write the absolute URL of the file or the player."),
     Rule("video-value", "error", "A value of a video is invalid or too long.", "See [Images and videos](../howto/media.md)."),
     Rule("video-country", "warning", "A restriction of a video names a country that is not in ISO 3166-1.", "Write the code of the country, such as `GB`."),
     Rule("video-dropped", "warning", "A video has elements that Google no longer supports.", "Remove them."),
-    Rule("video-too-many-tags", "error", "A video has more than 32 tags.", "Keep the most important ones."),
+    Rule("video-too-many-tags", "error", f"A video has more than {limits.MAX_VIDEO_TAGS} tags.", "Keep the most important ones."),
     Rule("news-required", "error", "An article lacks its publication, name, language, date or title.", "Add the element."),
     Rule("news-language", "error", "The language of a publication is not a code of two or three letters, `zh-cn` or `zh-tw`.", "Write it without a region."),
     Rule("news-date", "error", "The date of an article is not a W3C date or time.", "Write `2026-01-31T10:30:00Z`."),
     Rule("news-zone", "warning", "The time of an article has no time zone.", "Write `2026-01-31T10:30:00Z`."),
     Rule("news-old", "warning", "An article is older than two days. Google News ignores it.", "Remove it from the news section."),
     Rule("news-repeated", "error", "A URL has more than one article.", "Keep one."),
-    Rule("news-too-many", "error", "A document has more than 1,000 articles.", "Divide it into several pages."),
+    Rule("news-too-many", "error", f"A document has more than {limits.MAX_NEWS:,} articles.", "Divide it into several pages."),
     Rule("news-dropped", "warning", "An article has elements that Google no longer supports.", "Remove them."),
 )}  # fmt: skip
 

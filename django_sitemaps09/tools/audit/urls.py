@@ -21,15 +21,14 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import urls
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
-from django_sitemaps09.protocol.robots import MAX_BYTES
-from django_sitemaps09.protocol.urls import MAX_LOCATION, Base, are_plain, normalized, uri
+from django_sitemaps09.protocol.limits import MAX_LOCATION, MAX_ROBOTS_BYTES, YANDEX_MAX_LOCATION
+from django_sitemaps09.protocol.urls import Base, are_plain, normalized, uri
 from django_sitemaps09.tools.audit.read_entries import ReadEntry
 from django_sitemaps09.tools.audit.readers import Reader, StoreReader, optional, peek
 from django_sitemaps09.tools.audit.rules import Findings, Problem
 
 protego = optional("protego")
 
-_LONG = 1_024  #: The limit that Yandex documents.
 #: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
 _SUSPICIOUS = {
     "url-placeholder": re.compile(r"(?m)/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)"),
@@ -165,18 +164,18 @@ def read_robots(
             if response.status >= 500 or response.status == 429:
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
-                content, _ = peek(response.decoded(report), MAX_BYTES + 1)
+                content, _ = peek(response.decoded(report), MAX_ROBOTS_BYTES + 1)
         if content is None and file is not None and file.is_file():
             with file.open("rb") as opened:
-                content = opened.read(MAX_BYTES + 1)
+                content = opened.read(MAX_ROBOTS_BYTES + 1)
     except (DocumentError, OSError) as error:
         report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
         is_expected = False
     is_expected = is_expected or content is not None
     content = content or b""
-    if len(content) > MAX_BYTES:
-        report("robots-size", f"more than {MAX_BYTES:,} bytes")
-    content = content[:MAX_BYTES].removeprefix(codecs.BOM_UTF8)
+    if len(content) > MAX_ROBOTS_BYTES:
+        report("robots-size", f"more than {MAX_ROBOTS_BYTES:,} bytes")
+    content = content[:MAX_ROBOTS_BYTES].removeprefix(codecs.BOM_UTF8)
     if is_html := _HTML.match(content):
         report("robots-type", "it contains HTML")
     try:
@@ -213,7 +212,7 @@ class UrlRules:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
         locations, urls = [entry.location for entry in entries], [entry.url for entry in entries]
-        if not are_plain(locations, scope, _LONG):
+        if not are_plain(locations, scope, YANDEX_MAX_LOCATION):
             hosts = self._declared_hosts(document_url)
             for entry in filter(attrgetter("url"), entries):
                 self._check_form(place, entry, scope, hosts)
@@ -279,7 +278,7 @@ class UrlRules:
         findings, url_origin, document_origin = self._findings, origin(url), origin(scope)
         if (problem := url_problem(url)) is not None:
             rule, detail = problem
-        elif len(url) > _LONG:
+        elif len(url) > YANDEX_MAX_LOCATION:
             rule, detail = "url-long", f"{len(url):,} characters"
         elif url_origin is not None and url_origin != document_origin:
             rule, detail = "url-host", f"the document is on {document_origin}"

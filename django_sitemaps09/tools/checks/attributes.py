@@ -24,8 +24,8 @@ from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTem
 from django_sitemaps09.declare.extensions import repeated_name
 from django_sitemaps09.declare.routes import Route
 from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
-from django_sitemaps09.protocol.entries import MAX_URLS
 from django_sitemaps09.protocol.fields import has_text
+from django_sitemaps09.protocol.limits import MAX_URLS
 from django_sitemaps09.protocol.media import Extension
 from django_sitemaps09.protocol.values import CHANGEFREQS, hreflang, hreflang_warning
 from django_sitemaps09.tools import urlconf

@@ -18,9 +18,9 @@ from django.utils.encoding import iri_to_uri
 
 from django_sitemaps09.declare.expressions import LocationTemplate, PathTemplate, alias, is_expression
 from django_sitemaps09.declare.routes import Candidate, ResolvedPath, Route
-from django_sitemaps09.protocol.entries import MAX_BYTES
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
+from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.protocol.urlset import find_line
 from django_sitemaps09.tools.status import ExportState
