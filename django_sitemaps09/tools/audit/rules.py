@@ -1,4 +1,7 @@
-"""The rules of an audit: what each id means, how to fix it, and how often it is broken."""
+"""The rules of an audit: what each id means, how to fix it, and how often it is broken.
+
+The comment above each family in `RULES` names the modules that see its faults.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Rule(NamedTuple):
 
 #: All rules by id, in the order of the reports.
 RULES = {rule.id: rule for rule in (
-    # Documents
+    # Documents: `crawl`, `readers`, `parsers`, `urls`
     Rule("document-missing", "error", "robots.txt or an index lists a document that does not exist.", "Publish the document, or remove it from the list.", "Export the index again."),
     Rule("document-status", "error", "A document has an HTTP status other than 200, 404 and 410.", "Make the server return 200 without a login."),
     Rule("document-unreachable", "error", "A document cannot be requested: the connection fails, is too slow, or redirects endlessly.", "Check the URL, the server and its certificate."),
@@ -52,7 +55,7 @@ RULES = {rule.id: rule for rule in (
     Rule("gzip-missing", "warning", "A document whose name ends in `.gz` is not compressed. Several readers reject it.", "Compress it, or rename it."),
     Rule("gzip-twice", "error", "A document is compressed twice. Several readers see no URLs.", "Turn off compression by the web server or middleware for `.gz` files."),
     Rule("gzip-type", "warning", "Compressed data have the type XML, but no Content-Encoding. Scrapy cannot read them.", "Serve `.xml.gz` files as `application/gzip`."),
-    # XML
+    # XML: `parsers`, `extensions`, `read_entries`, `crawl`
     Rule("xml-invalid", "error", "A document is not well-formed XML.", "Escape `&` and `<`, and check what writes the document."),
     Rule("xml-truncated", "error", "A document is truncated.", "Write it again, and check how it is copied."),
     Rule("xml-doctype", "error", "A document has a DOCTYPE. Several readers reject it. The document is not audited.", "Remove the DOCTYPE."),
@@ -66,7 +69,7 @@ RULES = {rule.id: rule for rule in (
     Rule("element-attribute", "warning", "There is an attribute where the schema allows none.", "Remove it, or declare its namespace.", is_once=True),
     Rule("element-repeated", "error", "An element occurs more than once in an entry, an image, a video or an article.", "Keep one of them."),
     Rule("urlset-empty", "warning", "A document lists no URLs. The schema requires one.", "Remove it from the index."),
-    # Indexes
+    # Indexes: `crawl`, `read_entries`
     Rule("index-empty", "error", "An index lists no documents.", "List at least one document.", "Register sections that have rows, and export again."),
     Rule("index-too-many", "error", f"An index lists more than {limits.MAX_URLS:,} documents. The rest is not audited.", "Write several indexes."),
     Rule("index-nested", "warning", "An index lists an index. Google reports this as an error.", "List each index in robots.txt."),
@@ -76,7 +79,7 @@ RULES = {rule.id: rule for rule in (
     Rule("index-host", "error", "A document is on a different scheme, host or port than its index, so it is not audited.", "Move it to the host of the index, or list it in that host's robots.txt.", "Check `BASE_URL` or `FILES_URL`."),
     Rule("index-scope", "warning", "A document is outside the directory of its index.", "Move the index to a directory above."),
     Rule("index-lastmod", "warning", "A document has a newer `lastmod` than its entry in the index.", "Write the time of the document's last change into the index."),
-    # Values
+    # Values: `values`, `crawl`
     Rule("lastmod-format", "error", "A `lastmod` is not a W3C date or time, or the date of a feed is not in its format.", "Write `2026-01-31T10:30:00Z`, or in RSS `Sat, 31 Jan 2026 10:30:00 GMT`."),
     Rule("lastmod-ambiguous", "warning", "A `lastmod` is valid in the W3C note or in the schema, but not in both.", "Write `2026-01-31` or `2026-01-31T10:30:00Z`."),
     Rule("lastmod-future", "error", "A `lastmod` is in the future.", "Check the clock, the time zone, and the field."),
@@ -84,7 +87,7 @@ RULES = {rule.id: rule for rule in (
     Rule("lastmod-alike", "warning", "Of at least 50 `lastmod` values, 95% are within ten minutes, or the same date.", "Write when each page has changed, not when the sitemap was written."),
     Rule("changefreq-value", "error", "A `changefreq` is not a value of the protocol.", "Use `always`, `hourly`, `daily`, `weekly`, `monthly`, `yearly` or `never`."),
     Rule("priority-value", "error", "A `priority` is not a decimal number from 0.0 to 1.0.", "Write a number such as `0.5`, with a decimal point."),
-    # URLs
+    # URLs: `urls`, `crawl`, `read_entries`
     Rule("url-missing", "error", "An entry has no `loc`.", "Add it."),
     Rule("url-relative", "error", "A URL is not absolute.", "Write it with its scheme and host."),
     Rule("url-invalid", "error", "A URL has an invalid host or port, a user name, or a scheme other than http and https.", "Fix the URL."),
@@ -105,7 +108,7 @@ RULES = {rule.id: rule for rule in (
     Rule("url-document", "warning", "A sitemap or robots.txt is listed as a page.", "Remove it."),
     Rule("url-unresolved", "error", "No pattern of the URLconf matches a URL.", "Remove the URL.", "Fix the hook `location`, or add the pattern."),
     Rule("url-blocked", "error", "robots.txt disallows a URL.", "Allow it in robots.txt, or remove it from the sitemap."),
-    # robots.txt
+    # robots.txt: `urls`, `audits`, `crawl`
     Rule("robots-unreachable", "error", "robots.txt cannot be requested or has the status 429, or 500 or more. Google then crawls nothing.", "Make the server return 200 or 404."),
     Rule("robots-type", "error", "robots.txt is HTML.", "Check the web server's rules for this path: it serves a page instead of the file."),
     Rule("robots-no-sitemap", "warning", "robots.txt does not exist or lists no sitemap.", "Add a `Sitemap` line.", "Set `ROBOTS_TXT`, or serve the view `robots_txt`."),
@@ -116,7 +119,7 @@ RULES = {rule.id: rule for rule in (
     Rule("robots-size", "error", f"robots.txt has more than {limits.MAX_ROBOTS_BYTES:,} bytes. Google ignores the rest.", "Shorten it."),
     Rule("robots-encoding", "error", "robots.txt is not UTF-8.", "Save it as UTF-8."),
     Rule("robots-blocks-document", "error", "robots.txt disallows a document. Google and Yandex do not read it.", "Allow it in robots.txt."),
-    # Pages
+    # Pages: `pages`
     Rule("page-status", "error", "A page has a status other than 200, and does not redirect.", "Remove the URL, or fix the page."),
     Rule("page-redirect", "error", "A page redirects.", "List the final URL."),
     Rule("page-unreachable", "error", "A page cannot be requested.", "Check the server."),
@@ -127,14 +130,14 @@ RULES = {rule.id: rule for rule in (
     Rule("page-changed", "warning", "A page has changed since the last audit with this history, but its `lastmod` has not.", "Change the `lastmod` with the page.", "Declare the field that changes with the page."),
     Rule("page-unchanged", "warning", "The `lastmod` of a page is newer than in the last audit with this history, but its text is the same.", "Change the `lastmod` only with the page."),
     Rule("page-language", "warning", "The `lang` of a page is another language than its `hreflang`.", "Check whether languages are swapped."),
-    # Alternates
+    # Alternates: `extensions`, `values`
     Rule("hreflang-code", "error", "An `hreflang` is not a language code.", "Use a code such as `en`, `pt-BR`, `zh-Hant` or `x-default`."),
     Rule("hreflang-unsupported", "warning", "The region of an `hreflang` is not a country, or its language is not in ISO 639-2. Google ignores it.", "Use a language and a country, such as `en-GB`."),
     Rule("hreflang-repeated", "error", "Two alternates of a URL have the same language.", "Keep one of them."),
     Rule("hreflang-link", "error", "An alternate has no `rel=\"alternate\"`, neither `hreflang` nor `media`, or no valid absolute `href`.", "Write all three attributes."),
     Rule("hreflang-no-self", "error", "The alternates of a URL do not include the URL itself.", "Add the URL to its alternates."),
     Rule("hreflang-no-return", "error", "An alternate on the same host does not link back.", "List all languages in the entry of each language."),
-    # Images, videos and news
+    # Images, videos and news: `extensions`, `crawl`
     Rule("image-url", "error", "An image has no valid absolute URL.", "Write an absolute URL."),
     Rule("image-too-many", "error", f"A URL has more than {limits.MAX_IMAGES:,} images.", "Keep the most important ones."),
     Rule("image-dropped", "warning", "An image has elements that Google has ignored since 2022.", "Keep only `image:loc`.", is_once=True),
