@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from django_sitemaps09.declare import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
-from django_sitemaps09.declare.expressions import PathTemplate
-from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.declare.locations import PathTemplate, Route
 from django_sitemaps09.declare.sections import register
 from django_sitemaps09.protocol.entries import Alternate
 from django_sitemaps09.protocol.media import Extension, Image, News, Platform, Restriction, Video

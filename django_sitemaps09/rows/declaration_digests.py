@@ -25,7 +25,7 @@ from django.utils import translation
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.expressions import LocationTemplate, is_expression
-from django_sitemaps09.declare.routes import CompiledRoute
+from django_sitemaps09.declare.locations import CompiledRoute
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.orm.internals import compile_query
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
-from django_sitemaps09.declare.routes import Route, candidates
+from django_sitemaps09.declare.locations import Route, candidates
 from django_sitemaps09.orm import internals
 
 COMPAT_VIEWS = "django_sitemaps09.views.compat"

@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given, settings, strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.declare.routes import _compiled_routes
+from django_sitemaps09.declare.locations import _compiled_routes
 
 pytestmark = pytest.mark.urls(__name__)
 
@@ -280,7 +280,7 @@ def test_a_candidate_gives_the_url_without_asking_reverse(case, monkeypatch):
     name, args, kwargs = case
     url = expected(*case)
     asked = Mock(side_effect=AssertionError("asked"))
-    monkeypatch.setattr("django_sitemaps09.declare.routes.reverse", asked)
+    monkeypatch.setattr("django_sitemaps09.declare.locations.reverse", asked)
     assert Route(name, *args, **kwargs).url([]) == url
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route, views
-from django_sitemaps09.declare import routes
+from django_sitemaps09.declare import locations as templates
 from django_sitemaps09.export import export
 from tests.models import Article, Category
 from tests.support.documents import LINKED, by_contrib
@@ -245,7 +245,7 @@ def test_a_route_is_compiled_once_a_language_and_slices_of_many_languages_are_sm
     section = declare(model=Article, location=BY_SLUG, **BY_TEN)
     with (
         override_settings(ROOT_URLCONF=urlconf(prefixed=True)),
-        mock.patch.object(routes, "candidates", wraps=routes.candidates) as compiling,
+        mock.patch.object(templates, "candidates", wraps=templates.candidates) as compiling,
     ):
         assert [*counted(section)] == [4_800, 1_200]
         assert compiling.call_count == len(TEN)

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
-from django_sitemaps09.declare.routes import resolve_path
+from django_sitemaps09.declare.locations import resolve_path
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import urls
 from django_sitemaps09.protocol.fields import reason_of

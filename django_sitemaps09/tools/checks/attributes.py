@@ -22,7 +22,7 @@ from django_sitemaps09 import declare
 from django_sitemaps09.declare.calls import CONVERTERS
 from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTemplate, is_expression
 from django_sitemaps09.declare.extensions import repeated_name
-from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.declare.locations import Route
 from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
 from django_sitemaps09.protocol.fields import has_text
 from django_sitemaps09.protocol.limits import MAX_URLS

@@ -23,7 +23,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import KEYS, conf
 from django_sitemaps09.declare.hosts import example_site_problem, export_base
-from django_sitemaps09.declare.routes import Route
+from django_sitemaps09.declare.locations import Route
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.urls import is_local

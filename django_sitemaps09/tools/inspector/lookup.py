@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.hosts import AllowedHosts
-from django_sitemaps09.declare.routes import ResolvedPath, resolve_path
+from django_sitemaps09.declare.locations import ResolvedPath, resolve_path
 from django_sitemaps09.declare.sections import Section, declared_hosts, native_mapping
 from django_sitemaps09.protocol.fields import excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name

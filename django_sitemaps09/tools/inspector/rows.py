@@ -17,7 +17,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import StaticViewSitemap, sections
 from django_sitemaps09.declare.annotations import add_columns
 from django_sitemaps09.declare.expressions import LocationTemplate
-from django_sitemaps09.declare.routes import ResolvedPath
+from django_sitemaps09.declare.locations import ResolvedPath
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.orm.facts import Facts

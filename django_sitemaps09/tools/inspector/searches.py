@@ -16,8 +16,8 @@ from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.encoding import iri_to_uri
 
-from django_sitemaps09.declare.expressions import LocationTemplate, PathTemplate, alias, is_expression
-from django_sitemaps09.declare.routes import Candidate, ResolvedPath, Route
+from django_sitemaps09.declare.expressions import LocationTemplate, alias, is_expression
+from django_sitemaps09.declare.locations import Candidate, PathTemplate, ResolvedPath, Route
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.limits import MAX_BYTES

@@ -26,7 +26,7 @@ from django.utils import functional
 
 from django_sitemaps09.declare import Sitemap
 from django_sitemaps09.declare.expressions import Field
-from django_sitemaps09.declare.routes import candidates
+from django_sitemaps09.declare.locations import candidates
 from django_sitemaps09.orm import internals
 from django_sitemaps09.tools.suggestions import methods
 from django_sitemaps09.tools.suggestions.methods import Declared, Method, RefusedError, constant, read

@@ -15,7 +15,7 @@ from django.urls import include, path, re_path
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route
-from django_sitemaps09.declare.routes import resolve_path
+from django_sitemaps09.declare.locations import resolve_path
 from django_sitemaps09.target.published import ExportFolder
 from django_sitemaps09.tools.inspector import rows, searches
 from tests.models import Article, Word
