@@ -135,7 +135,7 @@ class CompiledPath(NamedTuple):
             return None
         first = texts[self.positions[0]]
         # A location must not begin with two slashes, and with a host after them.
-        if head == "/" and not isinstance(first, SafeColumn) and _have_slashes(first):
+        if head == "/" and not isinstance(first, SafeColumn) and {"", "/"} & {text[:1] for text in first}:
             return None
         return TemplateColumn(self.literals, [texts[position] for position in self.positions])
 
@@ -363,10 +363,6 @@ def _paths(column: Sequence[Any]) -> Sequence[str] | None:
         return None
     # Of the unquoted characters, only these two need escaping in XML.
     return column if "&" in lines or "'" in lines else SafeColumn(column)
-
-
-def _have_slashes(texts: Sequence[str]) -> bool:
-    return "" in texts or "\n/" in "\n".join(["", *texts])
 
 
 def _are_plain(texts: Sequence[str]) -> bool:
