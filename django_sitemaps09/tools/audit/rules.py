@@ -1,7 +1,4 @@
-"""The rules of an audit: what each id means, how to fix it, and how often it is broken.
-
-The comment above each family in `RULES` names the modules that see its faults.
-"""
+"""The rules of an audit: what each id means, how to fix it, and how often it is broken."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class Rule(NamedTuple):
     is_once: bool = False
 
 
-#: All rules by id, in the order of the reports.
+#: All rules by id, in the order of the reports. Above each family are the modules that see its faults.
 RULES = {rule.id: rule for rule in (
     # Documents: `crawl`, `readers`, `parsers`, `urls`
     Rule("document-missing", "error", "robots.txt or an index lists a document that does not exist.", "Publish the document, or remove it from the list.", "Export the index again."),
