@@ -1,9 +1,8 @@
-"""What commands have in common: options for hosts, and the lines that they print for reports."""
+"""What commands have in common: options for hosts, tables, and lines that several commands print."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -14,16 +13,8 @@ from django_sitemaps09.declare.hosts import site_urls
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.notify import EndpointReport, Submission
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
-from django_sitemaps09.protocol.fields import first_names, pluralize
-from django_sitemaps09.tools.audit import RULES, AuditReport
-from django_sitemaps09.tools.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
+from django_sitemaps09.protocol.fields import pluralize
 from django_sitemaps09.tools.suggestions import Comparison, Suggestion
-
-#: Seconds in each unit of an age.
-SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-# Columns of a status, with the keys of their numbers in the JSON of a section, in `live` and in `export`.
-_LIVE_COLUMNS = {"live pages": "pages", "rows a page": "rows_per_page", "age (s)": "age"}
-_EXPORT_COLUMNS = {"exported": "pages", "URLs": "urls", "bytes": "bytes", "on disk": "size"}
 
 
 def add_host_options(parser: CommandParser, description: str) -> None:
@@ -65,7 +56,7 @@ def write_results(
                 stdout.write(line)
 
 
-def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
     """Yield the rows of a table as lines, with the first `texts` columns aligned to the left.
 
     Minimum `widths` of columns make the tables of several hosts alike.
@@ -83,7 +74,7 @@ def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = 
 def export_lines(report: Report, *, hints: bool) -> Iterator[str]:
     """Yield the lines of an export: a table of sections with their notes and hints, then the result."""
     yield ""
-    yield from _aligned(list(_export_rows(report)), 1, (20, 13, 6, 11, 9, 11, 15, 13, 8))
+    yield from aligned(list(_export_rows(report)), 1, (20, 13, 6, 11, 9, 11, 15, 13, 8))
     for section in report.sections:
         yield from _notes(section, hints=hints)
     yield from _end(report)
@@ -168,7 +159,7 @@ def submission_lines(submission: Submission) -> Iterator[str]:
         return
     yield f"{submission.target}: {'to submit' if submission.dry_run else 'submitted'}"
     head = ("endpoint", "host", "messages", "accepted", "rejected", "pending", "status")
-    yield from _aligned([head, *map(_endpoint_row, submission.endpoints)], 2)
+    yield from aligned([head, *map(_endpoint_row, submission.endpoints)], 2)
     for report in submission.endpoints:
         if report.resumes is not None:
             end = datetime.fromtimestamp(report.resumes, timezone.utc)
@@ -180,31 +171,6 @@ def _endpoint_row(report: EndpointReport) -> Sequence[str]:
     numbers = (report.messages, report.accepted, report.rejected, report.pending)
     status = "-" if report.status is None else str(report.status)
     return report.endpoint, report.host, *(f"{number:,}" for number in numbers), status
-
-
-def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
-    """Yield the lines of an audit: a table of the broken rules, with at most `examples` of each."""
-    read = f"{pluralize(report.documents, 'document')} with {pluralize(report.urls, 'URL')}"
-    fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
-    partial = "PARTIAL, interrupted: " if report.is_partial else ""
-    yield f"{partial}{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
-    if report.compared or report.varying:
-        compared, varying = pluralize(report.compared, "page"), pluralize(report.varying, "page")
-        yield f"Compared {compared} with the history; not judged: {varying} that differ within seconds."
-    if not report.findings:
-        unknown = "" if report.pages else " Whether their pages exist is unknown without --fetch."
-        yield f"Nothing is wrong with {'what was read' if report.is_partial else 'the documents'}.{unknown}"
-        return
-    yield ""
-    rows = [(row.rule, row.severity, f"{row.count:,}", f"{row.accepted:,}") for row in report.findings]
-    yield from _aligned([("rule", "severity", "count", "accepted"), *rows], 2, (22, 8, 10, 10))
-    for finding in (each for each in report.findings if not each.is_accepted):
-        yield ""
-        rule = RULES[finding.rule]
-        # A published site may be of another program.
-        project = "" if "://" in report.target else f" {rule.project}"
-        yield f"{finding.rule}: {rule.meaning} {rule.fix}{project}".rstrip()
-        yield from (f"  {example}" for example in finding.examples[:examples])
 
 
 def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
@@ -229,82 +195,3 @@ def _equal(comparison: Comparison) -> str:
         return "not compared, because there are no rows"
     first = "" if comparison.is_complete else "the first "
     return f"equal on {first}{pluralize(comparison.rows, 'row')}"
-
-
-def status_lines(status: Status) -> Iterator[str]:
-    """Yield the lines of a status: settings, caches and the export, then a table of sections."""
-    yield f"Host: {status.base_url or 'from the request'}; LIVE_SECONDS: {status.live_seconds:g}"
-    yield f"Listings: {_cache(status.listing_cache)}"
-    yield f"Rendered pages: {_cache(status.live_cache) if status.live_cache else 'not cached (LIVE_CACHE)'}"
-    yield f"Export: {_export(status.export)}"
-    if status.serves_exported:
-        yield "The native views serve the exported files (SERVE_EXPORTED)."
-    yield ""
-    head = ("section", "class", "read as", *_LIVE_COLUMNS, *_EXPORT_COLUMNS, "lag")
-    yield from _aligned([head, *map(_status_row, status.sections)], 3)
-    for section in status.sections:
-        if section.error is not None:
-            yield f"{section.section}: {section.error}"
-        if not section.is_declared:
-            yield f"{section.section}: not declared any more, but the export keeps its files"
-
-
-def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
-    """Yield a line for each host that has an older export than `max_age`, in seconds, or none."""
-    for status in statuses:
-        export, now = status.export, time.time()
-        host = status.base_url or export.target or "This project"
-        if export.export is None:
-            yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
-            continue
-        old = {}
-        for section in status.sections:
-            # A time in the future is from a clock that was wrong.
-            if section.exported is None or section.exported > now + TOLERANCE:
-                old[section.section] = "never"
-            elif (age := now - section.exported) > max_age:
-                old[section.section] = f"{_age_text(age)} ago"
-        if old:
-            names = first_names([f"{name} ({text})" for name, text in old.items()])
-            yield f"{host}: last export without a failure longer than {_age_text(max_age)} ago: {names}."
-
-
-def _age_text(seconds: float) -> str:
-    """Return an age in the largest unit of which there are at least two: "26h", but "3d" for 72 hours."""
-    unit = next((unit for unit in "dhm" if seconds >= 2 * SECONDS[unit]), "s")
-    return f"{seconds // SECONDS[unit]:.0f}{unit}"
-
-
-def _cache(cache: CacheStatus) -> str:
-    description = f"cache {cache.alias!r}"
-    if cache.backend is not None:
-        shared = "shared" if cache.is_shared else "not shared, so this command cannot see other processes'"
-        description += f" ({cache.backend}, {shared})"
-    return description if cache.error is None else f"{description} fails: {cache.error}"
-
-
-def _export(export: ExportState) -> str:
-    if not export.is_configured:
-        return "no STORAGE or ROOT"
-    description = export.target or ""
-    if export.error is not None:
-        return f"{description} cannot be read: {export.error}".lstrip()
-    if export.run is None:
-        description += ", nothing published"
-    elif export.started is not None:
-        description += f", last changed by the run of {export.started:%Y-%m-%d %H:%M:%S} UTC"
-    if export.exported:
-        last = datetime.fromtimestamp(max(export.exported.values()), timezone.utc)
-        description += f", last exported by the run of {last:%Y-%m-%d %H:%M:%S} UTC"
-    if export.is_unfinished:
-        description += ". A run is publishing, or was killed while publishing; the next run completes it"
-    return description
-
-
-def _status_row(section: SectionStatus) -> Sequence[str]:
-    document = section.as_dict()
-    live, export = document["live"] or {}, document["export"] or {}
-    values = (*map(live.get, _LIVE_COLUMNS.values()), *map(export.get, _EXPORT_COLUMNS.values()))
-    numbers = ("-" if value is None else f"{round(value):,}" for value in values)
-    reading = ", ".join(filter(None, (section.paging, section.hooks)))
-    return section.section, section.sitemap or "-", reading or "-", *numbers, section.lag_text

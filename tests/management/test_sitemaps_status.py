@@ -15,7 +15,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.export import export, export_hosts, verify
-from django_sitemaps09.management import lines
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support import commands
@@ -342,7 +341,7 @@ def later(target, register, monkeypatch, clock):
     register(articles=Articles, numbers=Numbers(3))
     write_keys(1)
     seconds_clock = SecondsClock(clock.time.timestamp() + 60)
-    monkeypatch.setattr(lines, "time", seconds_clock)
+    monkeypatch.setattr("django_sitemaps09.management.commands.sitemaps_status.time", seconds_clock)
 
     def move(hours):
         clock.time += timedelta(hours=hours)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from typing import Any
@@ -15,11 +15,11 @@ from django.db import DatabaseError
 
 from django_sitemaps09.conf import local_path
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.lines import audit_lines, write_results
+from django_sitemaps09.management import lines
 from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol.fields import excerpt, pluralize
 from django_sitemaps09.protocol.limits import MAX_LOCATION
-from django_sitemaps09.tools.audit import audit
+from django_sitemaps09.tools.audit import RULES, audit
 from django_sitemaps09.tools.audit.audits import RATE, AuditInterrupted, AuditReport, Fetch, parse_baseline
 
 #: Exit status for invalid arguments, as in argparse, and after Ctrl-C, as in shells.
@@ -83,8 +83,8 @@ class Command(BaseCommand):
             raise CommandError(f"The audit of {report.target} found {counts}.")
 
     def _write(self, report: AuditReport, options: dict[str, Any]) -> None:
-        lines = partial(audit_lines, examples=3 if options["verbosity"] == 1 else None)
-        write_results(self.stdout, options, {None: report}, lines, by_host=False)
+        to_lines = partial(_report_lines, examples=3 if options["verbosity"] == 1 else None)
+        lines.write_results(self.stdout, options, {None: report}, to_lines, by_host=False)
 
     def _show(self, place: str) -> None:
         self.stdout.write(excerpt(place, MAX_LOCATION))
@@ -108,3 +108,28 @@ def _fetch(text: str) -> Fetch:
         return "all" if text == "all" else int(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'all'") from error
+
+
+def _report_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
+    """Yield the lines of an audit: a table of the broken rules, with at most `examples` of each."""
+    read = f"{pluralize(report.documents, 'document')} with {pluralize(report.urls, 'URL')}"
+    fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
+    prefix = "PARTIAL, interrupted: " if report.is_partial else ""
+    yield f"{prefix}{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
+    if report.compared or report.varying:
+        compared, varying = pluralize(report.compared, "page"), pluralize(report.varying, "page")
+        yield f"Compared {compared} with the history; not judged: {varying} that differ within seconds."
+    if not report.findings:
+        unknown = "" if report.pages else " Whether their pages exist is unknown without --fetch."
+        yield f"Nothing is wrong with {'what was read' if report.is_partial else 'the documents'}.{unknown}"
+        return
+    yield ""
+    rows = [(row.rule, row.severity, f"{row.count:,}", f"{row.accepted:,}") for row in report.findings]
+    yield from lines.aligned([("rule", "severity", "count", "accepted"), *rows], 2, (22, 8, 10, 10))
+    for finding in (each for each in report.findings if not each.is_accepted):
+        yield ""
+        rule = RULES[finding.rule]
+        # A published site may be of another program.
+        project = "" if "://" in report.target else f" {rule.project}"
+        yield f"{finding.rule}: {rule.meaning} {rule.fix}{project}".rstrip()
+        yield from (f"  {example}" for example in finding.examples[:examples])
