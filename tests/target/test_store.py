@@ -28,7 +28,7 @@ from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
-from django_sitemaps09.target import local, state_store
+from django_sitemaps09.target import files, state_store
 from tests.support.exports import fails_with, local_storage
 from tests.support.internals import (
     STATE,
@@ -209,7 +209,7 @@ class TestADiskThatFails:
     def test_keeps_the_file(self, folder, monkeypatch, what):
         store, fail = LocalStore(folder), fails_with(errno.ENOSPC)
         store.write("sitemap.xml", b"before")
-        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (local, "create")}[what]
+        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (files, "create")}[what]
         with monkeypatch.context() as patch:
             patch.setattr(*owner, full if what == "write" else fail)
             with pytest.raises(OSError, match="No space left"):
@@ -235,7 +235,7 @@ class TestADiskThatFails:
     @needs("/proc/self/mem")
     def test_is_reported_with_the_file_that_cannot_be_closed_or_read(self, folder, monkeypatch):
         """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
-        monkeypatch.setattr(local, "create", full)
+        monkeypatch.setattr(files, "create", full)
         with pytest.raises(OSError, match=rf"No space left.*{PAGE}"):
             stage(LocalStore(folder), STAGED, b"x")
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
@@ -251,7 +251,7 @@ class TestADiskThatFails:
             fsync(descriptor)
 
         monkeypatch.setattr(os, "fsync", refuse_folders)
-        monkeypatch.setattr(local, "_unsynced_devices", set())
+        monkeypatch.setattr(files, "_unsynced_devices", set())
         store = LocalStore(folder)
         for name in ("a.xml", "sub/b.xml"):
             store.write(name, b"x")
@@ -382,7 +382,7 @@ def test_a_folder_in_the_place_of_a_file_and_a_file_in_that_of_a_folder_are_name
 
 
 def test_a_write_survives_an_export_that_removes_temporary_files_meanwhile(folder, monkeypatch):
-    original, calls = local.create_whole, []
+    original, calls = files.create_whole, []
 
     def create_whole(path, content, mode):
         calls.append(path)
@@ -390,7 +390,7 @@ def test_a_write_survives_an_export_that_removes_temporary_files_meanwhile(folde
         if len(calls) == 1:
             LocalStore(folder).clean()
 
-    monkeypatch.setattr(local, "create_whole", create_whole)
+    monkeypatch.setattr(files, "create_whole", create_whole)
     state_store(LocalStore(folder)).write("a/b", b"x")
     assert (below(folder), len(calls)) == ({f"{STATE}/a/b": b"x"}, 2)
 

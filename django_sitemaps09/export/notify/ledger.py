@@ -24,7 +24,7 @@ from django_sitemaps09.export.report import MessageKind
 from django_sitemaps09.protocol.limits import MAX_MESSAGE_URLS
 from django_sitemaps09.protocol.urls import origin
 from django_sitemaps09.target import Store
-from django_sitemaps09.target.local import DamagedError
+from django_sitemaps09.target.files import DamagedError
 from django_sitemaps09.target.manifest import check_names, read_sealed, seal
 
 logger = logging.getLogger(__name__)
