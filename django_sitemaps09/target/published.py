@@ -124,13 +124,13 @@ class PublishedSection(NamedTuple):
     file: str
     removed: Mapping[int, Bounds]
 
-    def records(self, source: KeyOrder, output: Path | None = None) -> list[SectionRecord]:
+    def records(self, source: KeyOrder) -> list[SectionRecord]:
         """Return the current record, and the record in the backup manifest if it differs.
 
         Stop at the first record whose pages are not ranges of the section's current key. Raise
         `ExportError` or `OSError` if the current record cannot be read.
         """
-        state = ExportFolder.in_target(self.folder, output).guarded().state
+        state = ExportFolder.in_target(self.folder).guarded().state
         records = [manifest.read_section(state, self.file)]
         with suppress(ExportError, OSError):
             backup = manifest.read_root(state, manifest.BACKUP)
@@ -163,13 +163,13 @@ def find_files(base: Base | None, output: Path | None = None) -> PublishedExport
     return next(iter(exports), None) if base is None else _newest(exports, base)
 
 
-def find_section(section: str, base: Base, output: Path | None = None) -> PublishedSection | None:
+def find_section(section: str, base: Base) -> PublishedSection | None:
     """Return where the bounds of a section's pages are published for a host. Raise like `find_files()`.
 
     Without an export for the host, they are those in the target itself: hosts that clients choose share
     them.
     """
-    exports = _exports(base, output)
+    exports = _exports(base)
     export = _newest(exports, base) or next((export for export in exports if not export.folder.name), None)
     if export is None or section not in export.root.files:
         return None
@@ -181,7 +181,7 @@ def find_section(section: str, base: Base, output: Path | None = None) -> Publis
     return PublishedSection(section, export.folder.name, export.root.files[section], removed)
 
 
-def _exports(base: Base | None, output: Path | None) -> list[PublishedExport]:
+def _exports(base: Base | None, output: Path | None = None) -> list[PublishedExport]:
     roots = [(folder, folder.root()) for folder in export_folders(base, output)]
     return [PublishedExport(folder, root) for folder, root in roots if root is not None]
 

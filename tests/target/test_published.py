@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.target import published
-from django_sitemaps09.target.published import ExportFolder, find_section
+from django_sitemaps09.target.published import ExportFolder, PublishedExport, find_files, find_section
 from tests.support.internals import BACKUP, ROOT, Manifest, PageFile, SectionRecord, manifest, parse_base
 from tests.support.stores import Overwriting, storage
 
@@ -31,6 +30,10 @@ def output(request, folder, configure, declare):
     return None
 
 
+#: Views, which read the bounds, have no other target than that of the settings.
+in_settings = pytest.mark.parametrize("output", ["local", "storage"], indirect=True)
+
+
 def publish(output, folder, base, day, number=1, key="id", root=ROOT, suffix="0"):
     """Write the manifest of an export that began on a day of September. Return the name of its run."""
     state = ExportFolder.in_target(folder, output).state
@@ -44,12 +47,12 @@ def publish(output, folder, base, day, number=1, key="id", root=ROOT, suffix="0"
 
 
 def run_of(base, output):
-    export = published.find_files(base, output)
+    export = find_files(base, output)
     return None if export is None else export.root.run
 
 
-def folder_of_bounds(base, output):
-    section = find_section("articles", base, output)
+def folder_of_bounds(base):
+    section = find_section("articles", base)
     return None if section is None else section.folder
 
 
@@ -65,14 +68,15 @@ def test_the_files_of_a_host_are_those_in_its_folder_and_never_those_of_another(
     assert publish(output, OF_A, A, 2, suffix="1") == run_of(A, output)
 
 
+@in_settings
 @pytest.mark.parametrize("damaged", [FLAT, OF_A])
 def test_the_files_are_unknown_if_one_of_two_manifests_is_damaged(output, damaged):
     publish(output, FLAT, A, 1)
     publish(output, OF_A, A, 2)
     ExportFolder.in_target(damaged, output).state.write(ROOT, b"{")
-    for find in (run_of, folder_of_bounds):
+    for find in (find_files, folder_of_bounds):
         with pytest.raises(ManifestError, match="cannot be read"):
-            find(A, output)
+            find(A)
 
 
 @pytest.mark.parametrize(
@@ -81,40 +85,42 @@ def test_the_files_are_unknown_if_one_of_two_manifests_is_damaged(output, damage
 )
 def test_the_files_have_no_url_that_cannot_precede_their_names(output, rest, is_folder):
     folder = ExportFolder.in_target(FLAT, output)
-    export = published.PublishedExport(folder, Manifest("run-1", f"{A}{rest}", str(A)))
+    export = PublishedExport(folder, Manifest("run-1", f"{A}{rest}", str(A)))
     assert export.url([A.domain]) == (f"{A}{rest}" if is_folder else None)
 
 
 def test_without_an_export_or_a_target_there_are_neither_files_nor_bounds(output, settings):
-    assert run_of(A, output) is run_of(None, output) is folder_of_bounds(A, output) is None
+    assert run_of(A, output) is run_of(None, output) is folder_of_bounds(A) is None
     settings.SITEMAPS09, settings.STORAGES = {}, {}
-    assert run_of(A, None) is folder_of_bounds(A, None) is None
+    assert run_of(A, None) is folder_of_bounds(A) is None
 
 
+@in_settings
 def test_the_bounds_of_a_section_are_those_of_the_newest_export_with_another_identity_each_time(output):
     sections = set()
     for day, (folder, number) in enumerate(((FLAT, 1), (OF_A, 1), (FLAT, 2), (FLAT, 3)), 1):
         publish(output, folder, A, day, number)
-        section = find_section("articles", A, output)
+        section = find_section("articles", A)
         assert section.folder == folder
         sections.add((section.folder, section.file))
     assert len(sections) == 4
     # Hosts without an export share those in the target itself.
     publish(output, OF_B, B, 5)
-    found = {base.domain[0]: folder_of_bounds(base, output) for base in (A, B, parse_base("https://c.d"))}
+    found = {base.domain[0]: folder_of_bounds(base) for base in (A, B, parse_base("https://c.d"))}
     assert found == {"a": FLAT, "b": OF_B, "c": FLAT}
     # They are none if the newest export lacks the section.
     state = ExportFolder.in_target(OF_A, output).state
     state.write(ROOT, Manifest("run-20260909T120000-0", f"{A}/", str(A)).root())
-    assert folder_of_bounds(A, output) is None
+    assert folder_of_bounds(A) is None
 
 
-def numbers(section, output):
+def numbers(section):
     """Return the highest page numbers of the records, for a source whose key is `id`."""
     source = SimpleNamespace(key_identity=("id",), in_order=lambda bounds: True)
-    return [record.highest for record in section.records(source, output)]
+    return [record.highest for record in section.records(source)]
 
 
+@in_settings
 @pytest.mark.parametrize(("backup", "current", "expected"), [
     # The record of the backup is one more if it differs. Records end at one with another key.
     ((1, "id"), (2, "id"), [2, 1]), ((2, "id"), (2, "id"), [2]), ((1, "slug"), (2, "id"), [2]),
@@ -123,15 +129,16 @@ def numbers(section, output):
 def test_the_records_of_a_section_are_the_current_and_the_previous_one(output, backup, current, expected):
     publish(output, OF_A, A, 1, *backup, root=BACKUP)
     publish(output, OF_A, A, 2, *current)
-    assert numbers(find_section("articles", A, output), output) == expected
+    assert numbers(find_section("articles", A)) == expected
 
 
+@in_settings
 def test_the_records_of_a_section_do_not_need_the_backup_but_their_own_file(output):
     publish(output, FLAT, A, 2, 2)
     state = ExportFolder.in_target(FLAT, output).state
     state.write(BACKUP, b"{")
-    section = find_section("articles", A, output)
-    assert numbers(section, output) == [2]
+    section = find_section("articles", A)
+    assert numbers(section) == [2]
     state.delete(section.file)
     with pytest.raises(ManifestError, match="does not exist"):
-        numbers(section, output)
+        numbers(section)
