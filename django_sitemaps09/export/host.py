@@ -25,9 +25,11 @@ from django_sitemaps09.export.report import Published, Report, SectionReport, wi
 from django_sitemaps09.export.section import SectionOutcome, export_section
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.target import STATE, exclusive_lock, journal as journals, owner
+from django_sitemaps09.target import journal as journals
 from django_sitemaps09.target.journal import RecordedRun, SectionChange
+from django_sitemaps09.target.local import STATE
 from django_sitemaps09.target.previous import check_pages
+from django_sitemaps09.target.store import exclusive_lock, owner
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,11 @@ from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.target import LocalStore, Store, state_store, target_store
 from django_sitemaps09.target.journal import Journal
+from django_sitemaps09.target.local import LocalStore
 from django_sitemaps09.target.manifest import Manifest, PageFile
 from django_sitemaps09.target.previous import PreviousState, load
+from django_sitemaps09.target.store import Store, state_store, target_store
 
 ArgumentsT = ParamSpec("ArgumentsT")
 OptionsT = TypeVar("OptionsT")

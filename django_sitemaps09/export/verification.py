@@ -26,8 +26,9 @@ from django_sitemaps09.export.runs import run_exports
 from django_sitemaps09.protocol.documents import index_document, stylesheet
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import STYLESHEET
-from django_sitemaps09.target import LocalStore, manifest as manifests
+from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.journal import Journal, check_owner, read_journal
+from django_sitemaps09.target.local import LocalStore
 from django_sitemaps09.target.manifest import Manifest
 from django_sitemaps09.target.previous import check_site, is_our_stylesheet
 from django_sitemaps09.target.published import MISSING, CheckedFile, ExpectedFile, check_file

@@ -25,8 +25,10 @@ from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.rows import QuerySource, digest_of
-from django_sitemaps09.target import LocalStore, Store, published
+from django_sitemaps09.target import published
+from django_sitemaps09.target.local import LocalStore
 from django_sitemaps09.target.published import PublishedExport, PublishedSection
+from django_sitemaps09.target.store import Store
 from django_sitemaps09.views import responses
 from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch

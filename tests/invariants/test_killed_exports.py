@@ -28,7 +28,7 @@ from tests.support import published
 from tests.support.configuration import BASE, KILL_STEP
 from tests.support.databases import require
 from tests.support.engine_project import Project, end
-from tests.support.internals import LocalStore, lock, manifest as manifests, stores
+from tests.support.internals import LocalStore, manifest as manifests, stores
 from tests.support.killing import needs_proc
 from tests.support.manifests import articles, slugs, write_articles
 from tests.support.stores import Overwriting
@@ -278,7 +278,7 @@ def indexed(contents):
 @pytest.mark.parametrize("kind", ["first", "split", "merge"])
 def test_a_refused_write_keeps_published_files_and_the_next_run_is_current(settings, monkeypatch, kind):
     # The cache of the tests is used only by this process.
-    monkeypatch.setattr(lock, "_UNSUITABLE", {})
+    monkeypatch.setattr(stores, "_UNSUITABLE", {})
     backend = {"BACKEND": f"{__name__}.Refusing", "OPTIONS": {"location": "/invariants"}}
     settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
     sitemaps, refused = {"a": articles()}, 0

@@ -10,7 +10,6 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, verify
-from django_sitemaps09.target.manifest import read_root, seal, unseal
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage
@@ -21,6 +20,7 @@ from tests.support.internals import (
     ExportState,
     LocalStore,
     exported as views,
+    manifest,
     parse_base,
 )
 from tests.support.killing import dies_at
@@ -78,7 +78,7 @@ def test_a_second_target_of_a_state_does_not_have_the_files_of_the_first(first, 
 
 def test_targets_are_named_without_control_characters(first, second, private):
     run(first)
-    root = read_root(LocalStore(private))
+    root = manifest.read_root(LocalStore(private))
     evil = ({"target": "\x1b[2J"}, {"base": "\x1b]0;title\x07"}, {"url": f"{BASE}/\x1b[2J"})
     for folder, values in zip((second, first, first), evil, strict=True):
         (private / ROOT).write_bytes(replace(root, **values).root())
@@ -120,7 +120,7 @@ def test_a_moved_target_is_not_detected_in_a_state_that_was_inside_the_target(fi
 
     run(first)
     assert target() == str(first)
-    (private / ROOT).write_bytes(seal({**unseal((private / ROOT).read_bytes()), "target": ""}))
+    (private / ROOT).write_bytes(replace(manifest.read_root(LocalStore(private)), target="").root())
     assert (run(first).written, target()) == ((), "")
     run(first, sitemaps={"n": Numbers(4)})
     assert target() == str(first)

@@ -28,14 +28,15 @@ from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
-from django_sitemaps09.target import files, state_store
+from django_sitemaps09.target import files
 from tests.support.exports import fails_with, local_storage
 from tests.support.internals import (
     STATE,
     LocalStore,
     RemoteStore,
     exclusive_lock,
-    lock as leases,
+    state_store,
+    stores as leases,
     target_store,
 )
 from tests.support.killing import die, forked, was_killed
@@ -176,7 +177,7 @@ def test_the_state_is_in_our_folder_or_where_the_setting_says(store, folder, tmp
 
 def test_neither_boto3_nor_storages_nor_redis_is_imported_with_the_room():
     code = (
-        "import sys, django_sitemaps09.target as s; "
+        "import sys, django_sitemaps09.target.store; "
         "print([m for m in ('boto3', 'botocore', 'storages', 'redis') if m in sys.modules])"
     )
     assert ended(started("-c", code, environ={**os.environ})) == (0, "[]\n", "")

@@ -10,10 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.views import listing
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
-from tests.support.internals import exported, filenames, known_pages
+from tests.support.internals import exported, filenames, known_pages, listing
 from tests.support.native_views import contents, crawl, forget, get, of_keys, pages, slugs
 from tests.support.sections import declare
 from tests.support.sources import KINDS, compiled

@@ -22,10 +22,12 @@ from django_sitemaps09.export.section import SectionOutcome
 from django_sitemaps09.protocol.documents import stylesheet
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.protocol.limits import INDEX_LIMITS
-from django_sitemaps09.target import STATE, Store, journal as journals, manifest as manifests
+from django_sitemaps09.target import journal as journals, manifest as manifests
 from django_sitemaps09.target.journal import Journal, Step, check_owner
+from django_sitemaps09.target.local import STATE
 from django_sitemaps09.target.manifest import Manifest, SectionRecord
 from django_sitemaps09.target.published import ExpectedFile, check_file
+from django_sitemaps09.target.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,8 @@ from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of, typed_repr
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.urls import Base, normalized, origin, parse_base, uri
-from django_sitemaps09.target import LocalStore, manifest, published
+from django_sitemaps09.target import manifest, published
+from django_sitemaps09.target.local import LocalStore
 from django_sitemaps09.tools.audit import parsers, readers, urls
 from django_sitemaps09.tools.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.tools.audit.pages import History, check_pages

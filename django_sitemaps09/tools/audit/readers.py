@@ -24,7 +24,7 @@ from django_sitemaps09.protocol.compression import GZIP_MAGIC, TrailingDataError
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.urls import Base, normalized
-from django_sitemaps09.target import Store
+from django_sitemaps09.target.store import Store
 from django_sitemaps09.tools.audit.rules import ReportRule
 
 

@@ -21,7 +21,7 @@ from django_sitemaps09.export import notify
 from django_sitemaps09.export.notify import client as clients, ledger as ledgers, submission
 from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.target.files import DamagedError
-from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, conf, stores
+from tests.support.internals import STATE, Client, Ledger, LocalStore, Message, conf, manifest, stores
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
 from tests.support.stores import memory, store
@@ -256,7 +256,7 @@ def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target
 def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
     target.queue(*URLS)
     target.state.write(
-        stores.manifest.ROOT, Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
+        manifest.ROOT, manifest.Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
     )
     first, second = notify.submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
     assert (first.target, counts(first)) == (str(folder), [(3, 0, 0)])
@@ -270,11 +270,11 @@ def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
 def test_a_damaged_message_fails_each_submission_until_it_is_removed(target, engine, folder):
     target.queue(*URLS)
     [name] = target.ledger.names()
-    target.state.write(f"{FOLDER}/{name}", b"{")
+    target.state.write(f"{ledgers.FOLDER}/{name}", b"{")
     dry_run = notify.submit(output=folder, dry_run=True)
-    assert (dry_run.endpoints, dry_run.damaged) == ((), (f"{FOLDER}/{name}",))
+    assert (dry_run.endpoints, dry_run.damaged) == ((), (f"{ledgers.FOLDER}/{name}",))
     assert target.ledger.names() == [name]
-    path = f"{FOLDER}/{name.replace('pending', 'damaged')}"
+    path = f"{ledgers.FOLDER}/{name.replace('pending', 'damaged')}"
     for is_dry in (False, True, False):
         result = notify.submit(output=folder, dry_run=is_dry)
         assert (result.damaged, path in result.failures[0]) == ((path,), True)
@@ -284,7 +284,7 @@ def test_a_damaged_message_fails_each_submission_until_it_is_removed(target, eng
 
 def test_pauses_that_are_a_folder_are_an_error_and_a_link_is_replaced(target, engine, folder, tmp_path):
     target.queue(*URLS)
-    path = folder / stores.STATE / FOLDER / "pauses.json"
+    path = folder / STATE / ledgers.FOLDER / "pauses.json"
     path.mkdir()
     with pytest.raises(ExportError, match=rf"{path} is a folder\. Remove it\."):
         target.send()
@@ -534,26 +534,26 @@ INVALID = [
 
 @pytest.mark.parametrize("content", [
     b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001,
-    *(stores.manifest.seal(invalid._asdict()) for invalid in INVALID),
-    stores.manifest.seal({**message()._asdict(), "urls": A}),
+    *(manifest.seal(invalid._asdict()) for invalid in INVALID),
+    manifest.seal({**message()._asdict(), "urls": A}),
 ], ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}")  # fmt: skip
 def test_a_damaged_message_is_set_aside(ledger, content):
     queue(ledger, "run-1", message(A), message(B))
     name = ledger.names()[0]
-    ledger.state.write(f"{FOLDER}/{name}", content)
+    ledger.state.write(f"{ledgers.FOLDER}/{name}", content)
     with pytest.raises(DamagedError, match="cannot be read"):
         ledger.read(name)
     for _ in range(2):
         ledger.compact(100)
         [path] = ledger.damaged()
-        assert path.startswith(f"{FOLDER}/damaged-")
+        assert path.startswith(f"{ledgers.FOLDER}/damaged-")
         assert (pending(ledger), ledger.state.read(path, 50_000_001)) == ([message(B)], content)
 
 
 def test_expired_and_damaged_pauses_are_ignored(ledger):
     ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
     assert [*ledger.pauses()] == ["new"]
-    ledger.state.write(f"{FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
+    ledger.state.write(f"{ledgers.FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
     assert ledger.pauses() == {}
 
 

@@ -16,11 +16,10 @@ from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.declare.locations import resolve_path
-from django_sitemaps09.target.published import ExportFolder
 from django_sitemaps09.tools.inspector import rows, searches
 from tests.models import Article, Word
 from tests.support.configuration import BASE
-from tests.support.internals import ExportState, LocalStore, alias, compression, uri
+from tests.support.internals import ExportState, LocalStore, alias, compression, published, uri
 from tests.support.sources import compiled, declaration, keys_of, kind, page_map, source_of
 from tests.urls import nothing
 
@@ -218,7 +217,7 @@ def store(tmp_path_factory):
 
 
 def files_in(store):
-    return searches.ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
+    return searches.ExportedFiles(ExportState(folder=published.ExportFolder("", store, store)))
 
 
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
