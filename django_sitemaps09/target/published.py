@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare.hosts import host_folder, plain_host
@@ -104,15 +104,6 @@ class PublishedExport(NamedTuple):
         return None if file is None else manifest.read_section(self.folder.state, file)
 
 
-class KeyOrder(Protocol):
-    """The key of a section, and the order of its values, such as a `QuerySource` knows them."""
-
-    @property
-    def key_identity(self) -> tuple[str, ...] | None: ...
-
-    def in_order(self, bounds: Sequence[Key]) -> bool: ...
-
-
 class PublishedSection(NamedTuple):
     """A published section: the name of its folder in the target, and its file in the manifest.
 
@@ -124,11 +115,14 @@ class PublishedSection(NamedTuple):
     file: str
     removed: Mapping[int, Bounds]
 
-    def records(self, source: KeyOrder) -> list[SectionRecord]:
+    def records(
+        self, key_identity: tuple[str, ...] | None, in_order: Callable[[Sequence[Key]], bool]
+    ) -> list[SectionRecord]:
         """Return the current record, and the record in the backup manifest if it differs.
 
-        Stop at the first record whose pages are not ranges of the section's current key. Raise
-        `ExportError` or `OSError` if the current record cannot be read.
+        Stop at the first record whose pages are not ranges of the section's current key: it must have the
+        `key_identity`, and bounds that are `in_order`. Raise `ExportError` or `OSError` if the current
+        record cannot be read.
         """
         state = ExportFolder.in_target(self.folder).guarded().state
         records = [manifest.read_section(state, self.file)]
@@ -136,11 +130,10 @@ class PublishedSection(NamedTuple):
             backup = manifest.read_root(state, manifest.BACKUP)
             if backup is not None and backup.files.get(self.section, self.file) != self.file:
                 records.append(manifest.read_section(state, backup.files[self.section]))
-        key_identity = source.key_identity
 
         def is_usable(record: SectionRecord) -> bool:
             bounds = [page.until for page in record.pages if page.until is not None]
-            return bool(record.pages) and record.key_identity == key_identity and source.in_order(bounds)
+            return bool(record.pages) and record.key_identity == key_identity and in_order(bounds)
 
         return list(takewhile(is_usable, records))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from django_sitemaps09.exceptions import ManifestError
@@ -115,9 +113,8 @@ def test_the_bounds_of_a_section_are_those_of_the_newest_export_with_another_ide
 
 
 def numbers(section):
-    """Return the highest page numbers of the records, for a source whose key is `id`."""
-    source = SimpleNamespace(key_identity=("id",), in_order=lambda bounds: True)
-    return [record.highest for record in section.records(source)]
+    """Return the highest page numbers of the records, for a section whose key is `id`."""
+    return [record.highest for record in section.records(("id",), lambda bounds: True)]
 
 
 @in_settings
