@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -133,12 +134,10 @@ class LocalStore:
         if path.parent == self._own:
             # Move the folder first. A process that still writes there, such as a worker of a finished
             # run, could otherwise create a file during the removal.
-            trash = path.with_name(f"{_TEMPORARY}{token_hex(8)}")
             try:
-                path.replace(trash)
+                path = path.replace(path.with_name(f"{_TEMPORARY}{token_hex(8)}"))
             except FileNotFoundError:
                 return
-            path = trash
         files.remove(path)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
@@ -197,19 +196,15 @@ class LocalStore:
 
     def _inside(self, parts: list[str]) -> Path:
         """Return the path of a folder. Raise `ExportError` if it leads through a link."""
-        path = self.folder
         self.check()
+        folders = [*accumulate(parts, Path.joinpath, initial=self.folder)]
         # A private folder must not be a link itself.
-        folders = [] if self.own else [path]
-        for part in parts:
-            path /= part
-            folders.append(path)
-        for folder in folders:
+        for folder in folders[1:] if self.own else folders:
             with files.name_errors(folder):
                 is_link = folder.is_symlink()
             if is_link:
                 raise ExportError(f"{folder} is a symbolic link, which is not allowed here. Remove it.")
-        return path
+        return folders[-1]
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         path = self._inside(check_name(folder).split("/") if folder else [])

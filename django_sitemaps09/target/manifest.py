@@ -369,9 +369,8 @@ def section_document(record: SectionRecord) -> bytes:
         "counts": record.counts,
         "pages": len(record.pages),
     }
-    return b"".join(
-        f"{json.dumps(line)}\n".encode() for line in (head, *(page.row for page in record.pages))
-    )
+    lines = (head, *(page.row for page in record.pages))
+    return b"".join(f"{json.dumps(line)}\n".encode() for line in lines)
 
 
 def section_file(section: str, document: bytes) -> str:

@@ -244,10 +244,8 @@ def _read_pages(source: QuerySource, section: PublishedSection | None) -> Publis
     known = _pages.get(name)
     if known is None:
         # The former pages are in the backup of the manifest.
-        pages, *others = [
-            tuple(page.page for page in record.pages)
-            for record in section.records(source.key_identity, source.in_order)
-        ] or [()]
+        records = section.records(source.key_identity, source.in_order)
+        pages, *others = [tuple(page.page for page in record.pages) for record in records] or [()]
         former = {page.number: page for page in chain(*others)}
         # A process that does not know the new manifest yet answers with the range of the former one, so a
         # page that has grown is listed by its range until both agree. An export shrinks the open end. If

@@ -131,12 +131,11 @@ def _entries(section: str, listing: Listing, numbers: PublishedPages | None) -> 
 def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
     """Return the entries of each index. There is always a first index."""
     indexes: list[list[IndexEntry]] = [[]]
-    limits = INDEX_LIMITS
     empty = total = len(_written([]))
     for entries in filter(None, sections):
         size = index_entry_size(max((entry.location for entry in entries), key=len))
         for entry in entries:
-            if indexes[-1] and (len(indexes[-1]) >= limits.urls or total + size > limits.bytes):
+            if indexes[-1] and (len(indexes[-1]) >= INDEX_LIMITS.urls or total + size > INDEX_LIMITS.bytes):
                 indexes.append([])
                 total = empty
             indexes[-1].append(entry)
@@ -255,7 +254,9 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
     unfinished = listings.read(unfinished_name, source.members.key)
     if unfinished is not None and unfinished[:-2] == begun[:-2]:
         begun = unfinished
-    renewal = Renewal(source, begun, _valid_notes(full))
+    notes = full.items() if isinstance(full, dict) else ()
+    fitted = {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= MAX_URLS}
+    renewal = Renewal(source, begun, fitted)
     slowest, step_began = 0.0, time.monotonic()
     stored_at = step_began
     for _ in renewal.steps():
@@ -270,11 +271,6 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
     if kind != "extended":
         caching.default.delete(f"{name}:full")
     return renewal.listing
-
-
-def _valid_notes(full: object) -> dict[str, int]:
-    notes = full.items() if isinstance(full, dict) else ()
-    return {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= MAX_URLS}
 
 
 def _begun(source: QuerySource, known: Listing | None) -> Listing:
