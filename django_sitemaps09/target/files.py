@@ -43,9 +43,15 @@ def create(path: Path, mode: int | None) -> Iterator[BinaryIO]:
         os.fsync(file.fileno())
 
 
-def create_whole(path: Path, content: bytes, mode: int | None) -> None:
-    with create(path, mode) as file:
-        file.write(content)
+def replace_whole(path: Path, content: bytes, mode: int | None, temporary: Path) -> None:
+    """Replace a file atomically, by way of a temporary one. Its name is durable after `sync(folder)`."""
+    try:
+        with name_errors(path), create(temporary, mode) as file:
+            file.write(content)
+        with detect_folder(path):
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -78,12 +78,10 @@ class LocalStore:
         changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
         try:
-            self._write(temporary, path, content)
+            files.replace_whole(path, content, self.mode, temporary)
         except FileNotFoundError:
             # An export that starts removes the temporary files, even those of a submission that is running.
-            self._write(temporary, path, content)
-        finally:
-            temporary.unlink(missing_ok=True)
+            files.replace_whole(path, content, self.mode, temporary)
         for folder in changed:
             files.sync(folder)
 
@@ -169,12 +167,6 @@ class LocalStore:
         for entry in self._entries(self.own):
             if entry.name.startswith(_TEMPORARY):
                 files.remove(Path(entry.path))
-
-    def _write(self, temporary: Path, path: Path, content: bytes) -> None:
-        with files.name_errors(path):
-            files.create_whole(temporary, content, self.mode)
-        with files.detect_folder(path):
-            temporary.replace(path)
 
     @property
     def _own(self) -> Path:

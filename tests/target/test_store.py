@@ -383,17 +383,17 @@ def test_a_folder_in_the_place_of_a_file_and_a_file_in_that_of_a_folder_are_name
 
 
 def test_a_write_survives_an_export_that_removes_temporary_files_meanwhile(folder, monkeypatch):
-    original, calls = files.create_whole, []
+    original, synced = os.fsync, []
 
-    def create_whole(path, content, mode):
-        calls.append(path)
-        original(path, content, mode)
-        if len(calls) == 1:
+    def fsync(descriptor):
+        original(descriptor)
+        synced.append(stat.S_ISREG(os.fstat(descriptor).st_mode))
+        if len(synced) == 1:
             LocalStore(folder).clean()
 
-    monkeypatch.setattr(files, "create_whole", create_whole)
+    monkeypatch.setattr(os, "fsync", fsync)
     state_store(LocalStore(folder)).write("a/b", b"x")
-    assert (below(folder), len(calls)) == ({f"{STATE}/a/b": b"x"}, 2)
+    assert (below(folder), synced[:2], any(synced[2:])) == ({f"{STATE}/a/b": b"x"}, [True, True], False)
 
 
 def test_a_file_that_is_removed_meanwhile_is_not_listed(folder, monkeypatch):

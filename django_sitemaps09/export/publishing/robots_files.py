@@ -111,7 +111,10 @@ def _resolve_links(path: Path) -> Path:
 
 
 def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
-    """Replace the file atomically, with its mode, owner and attributes, if it has the old content."""
+    """Replace the file atomically, with its mode, owner and attributes, if it has the old content.
+
+    `replace_whole()` cannot do this: the file is compared once more when the copy is complete and on disk.
+    """
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
         status = None if old_content is None else path.lstat()

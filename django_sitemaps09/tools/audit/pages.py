@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.urls import normalized, uri
-from django_sitemaps09.target.files import create_whole, read_plain
+from django_sitemaps09.target.files import read_plain, replace_whole
 from django_sitemaps09.target.manifest import PARSE_ERRORS
 from django_sitemaps09.tools.audit.parsers import etree
 from django_sitemaps09.tools.audit.readers import Reader, Response, http_date, peek
@@ -98,13 +98,11 @@ class History:
 
     def write(self) -> None:
         """Replace the file. Pages that were not compared are kept. A failure is only logged."""
-        temporary = self._path.with_name(f"tmp-{token_hex(8)}")
+        content = json.dumps({"format": _FORMAT, "pages": self._pages}).encode()
         try:
-            content = json.dumps({"format": _FORMAT, "pages": self._pages}).encode()
-            create_whole(temporary, content, 0o600)
-            temporary.replace(self._path)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
+            # Not a store: its names have no colon, and its folder of temporary files would stay.
+            replace_whole(self._path, content, 0o600, self._path.with_name(f"tmp-{token_hex(8)}"))
+        except (ExportError, OSError) as error:
             logger.warning("The history of the audit cannot be written: %s", reason_of(error))
 
 

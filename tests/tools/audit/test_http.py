@@ -11,6 +11,7 @@ import time
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timezone
 from itertools import count
+from unittest.mock import Mock
 
 import pytest
 from django.http import HttpResponse
@@ -343,11 +344,13 @@ def test_a_page_that_varies_is_not_judged(changing):
     assert rules(changing.audit()) == {"page-changed"}
 
 
-def test_a_history_changes_nothing_else_in_its_folder(changing, tmp_path):
+def test_a_history_changes_nothing_else_in_its_folder(changing, tmp_path, monkeypatch):
     tmp_path.chmod(0o755)
     path = tmp_path / "2026-01-31T10:30.json"
-    for _ in range(2):
-        changing.audit(history=path)
+    for error in (None, None, OSError, KeyboardInterrupt):
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=error))
+        with suppress(KeyboardInterrupt):
+            changing.audit(history=path)
         assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path, path)] == [0o755, 0o600]
 
