@@ -120,8 +120,7 @@ def _response(
     if url is None:
         return None
     if _is_elsewhere(request, base, url):
-        file = store.open(name)
-        if file is None:
+        if (file := store.open(name)) is None:
             return None
         file.close()
         response = HttpResponseRedirect(url)
@@ -160,8 +159,7 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
     is_gzip = name.endswith(".gz")
     response: HttpResponseBase
     if isinstance(store, LocalStore) and isinstance(request, WSGIRequest):
-        file = store.open(name)
-        if file is None:
+        if (file := store.open(name)) is None:
             return None
         response = (GzipFileStream if is_gzip else FileResponse)(file, content_type=content_type(name))
         # An export never changes a file, it only replaces it.
@@ -171,8 +169,7 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
         if answer is not response:
             file.close()
         return answer
-    content = store.read(name, MAX_BYTES)
-    if content is None:
+    if (content := store.read(name, MAX_BYTES)) is None:
         return None
     response = (GzipFileResponse if is_gzip else HttpResponse)(content, content_type=content_type(name))
     return responses.conditional(request, response, responses.content_etag(content))

@@ -212,11 +212,9 @@ def find_numbered(source: Source, number: int) -> Page | None:
     """
     if not has_key_ranges(source):
         return next((page for page in pages_by_position(source) if page.number == number), None)
-    pages: PublishedPages | None = exported.NO_PAGES
-    if conf.has_target:
-        pages = exported.published_pages(source)
-        if pages is None or pages.find(number) is None:
-            pages = exported.published_pages(source, again=True)
+    pages = exported.published_pages(source)
+    if pages is None or pages.find(number) is None:
+        pages = exported.published_pages(source, again=True)
     if pages is None:
         raise caching.BusyError(f"the published pages of section {source.section!r}")
     if number == 1 and not pages.pages:
