@@ -158,8 +158,13 @@ def make_private(folder: Path) -> None:
         raise ExportError(f"{folder} is not a folder. Remove it.")
     if _is_foreign(status):
         raise ExportError(f"{ownership(folder)} Run all exports as the same user.")
-    if stat.S_IMODE(status.st_mode) != 0o700:
-        folder.chmod(0o700)
+    # Use a descriptor, since the name could be a link by now. Windows has neither these flags nor modes.
+    if hasattr(os, "O_DIRECTORY") and stat.S_IMODE(status.st_mode) != 0o700:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
 
 
 def is_own_link(path: Path, users: Collection[int] = ()) -> bool:

@@ -363,6 +363,23 @@ def test_something_else_in_the_place_of_our_folder_is_refused(folder, tmp_path, 
     assert (below(tmp_path), mode_of(tmp_path / "mine")) == (before, 0o755)
 
 
+def test_a_link_that_replaces_our_folder_after_a_check_is_not_followed(folder, tmp_path, monkeypatch):
+    for path in (folder / STATE, tmp_path / "mine"):
+        path.mkdir(0o755, parents=True)
+
+    def check_and_replace(path):
+        status = os.lstat(path)
+        if path.name == STATE and stat.S_ISDIR(status.st_mode):
+            path.rename(tmp_path / "moved")
+            path.symlink_to(tmp_path / "mine")
+        return status
+
+    monkeypatch.setattr(Path, "lstat", check_and_replace)
+    with pytest.raises(ExportError, match=STATE), exclusive_lock(LocalStore(folder)):
+        pass
+    assert (mode_of(tmp_path / "mine"), below(tmp_path)) == (0o755, {})
+
+
 def test_a_folder_in_the_place_of_a_file_and_a_file_in_that_of_a_folder_are_named_and_stay(folder):
     store = LocalStore(folder)
     (folder / PAGE / "x").mkdir(parents=True)
@@ -397,16 +414,10 @@ def test_a_write_survives_an_export_that_removes_temporary_files_meanwhile(folde
 
 
 def test_a_file_that_is_removed_meanwhile_is_not_listed(folder, monkeypatch):
-    store, original = LocalStore(folder), LocalStore._entries
+    store, entries = LocalStore(folder), LocalStore._entries
     store.write("a", b"x")
     store.write("b", b"xy")
-
-    def entries(self, name):
-        found = original(self, name)
-        store.delete("a")
-        return found
-
-    monkeypatch.setattr(LocalStore, "_entries", entries)
+    monkeypatch.setattr(LocalStore, "_entries", lambda *args: (entries(*args), store.delete("a"))[0])
     assert store.names() == {"b": 2}
 
 
