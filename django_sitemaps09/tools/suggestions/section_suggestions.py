@@ -136,7 +136,8 @@ def _suggestion(name: str, section: sections.Section, base: Base, rows: int | No
         notes.append(f"Model instances are still created for {called}.")
     if "location" in kept:
         kept["location"] = _PLAIN_LOCATION
-    comparison = compare_rows(_with(sitemap, kept), _with(sitemap, kept | declared), base, rows)
+    old, new = (_source(_with(sitemap, attributes), base) for attributes in (kept, kept | declared))
+    comparison = _compare_rows(old, new, rows)
     declarations = [f"{hook} = {code}" for hook, code in codes.items()]
     if comparison.differences:
         notes.insert(0, f"The columns do not have the values of the methods: {' and '.join(declarations)}.")
@@ -191,23 +192,23 @@ def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None
                     f"{name} is read through get_urls(), so its rows are not known. Inherit from the "
                     "Sitemap of django_sitemaps09, and override only its hooks."
                 )
-        if len({_source(sitemap, base).key_identity for sitemap in sitemaps}) > 1:
+        old_source, new_source = (_source(sitemap, base) for sitemap in sitemaps)
+        if old_source.key_identity != new_source.key_identity:
             raise ImproperlyConfigured(
                 f"{' and '.join(names)} list rows by different keys, so they cannot be compared row by "
                 "row. Give both the same model and `key`."
             )
-        return compare_rows(sitemaps[0], sitemaps[1], base, rows)
+        return _compare_rows(old_source, new_source, rows)
 
 
-def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Comparison:
-    """Compare the entries of two sitemaps for each row. Both list rows by the same key."""
-    sources = _source(old, base), _source(new, base)
+def _compare_rows(old: Source, new: Source, rows: int | None) -> Comparison:
+    """Compare the entries of two sources for each row. Both list rows by the same key."""
     count = 0
     differences: list[str] = []
     page = Page(1, None, None)
-    for page in _bounds(sources[0], rows):
+    for page in _bounds(old, rows):
         for _ in range(_ATTEMPTS):
-            texts, others = (_texts(source, page, base) for source in sources)
+            texts, others = _texts(old, page), _texts(new, page)
             if texts == others:
                 break
         count += len(texts)
@@ -238,12 +239,12 @@ def _bounds(source: Any, rows: int | None) -> Iterator[Page]:
         after, remaining = until, remaining - (0 if rows is None else size)
 
 
-def _texts(source: Any, page: Page, base: Base) -> dict[Hashable, list[str]]:
+def _texts(source: Any, page: Page) -> dict[Hashable, list[str]]:
     """Return the texts of the rows by key, as in an export. A queryset can list a row several times."""
     texts: dict[Hashable, list[str]] = {}
     with closing(source.batches(page)) as batches:
         for batch in batches:
-            entries = elements(FORMATS[source.declared.format], batch, str(base))
+            entries = elements(FORMATS[source.declared.format], batch, str(source.declared.base))
             for key, text in zip(batch.keys, entries, strict=True):
                 texts.setdefault(key, []).append(text.strip())
     return texts

@@ -32,7 +32,7 @@ from django.urls import NoReverseMatch, reverse, reverse as url_of, reverse_lazy
 from django.utils.text import slugify
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.tools.suggestions import methods, section_suggestions
+from django_sitemaps09.tools.suggestions import compare, methods
 from tests.support import sources
 from tests.tools.suggestions.blog.models import Entry, Label
 from tests.tools.suggestions.blog.rows import create_rows, suggestion
@@ -672,7 +672,7 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(using, part, section_
     for case, code in suggestions.items():
         old = section_of(case, using)
         new = type("Declared", (old,), {case.hook: methods.declaration(code)})
-        comparison = section_suggestions.compare_rows(old(), new(), sources.BASE)
+        comparison = compare(old(), new(), base_url=str(sources.BASE))
         assert comparison.differences == (), (str(case), code)
         assert comparison.rows > 3 or case.body in UNLISTED, case
 
