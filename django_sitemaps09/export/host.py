@@ -14,9 +14,10 @@ from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09.conf import conf, local_path
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.page import Engine, Renderer
+from django_sitemaps09.export.page import Renderer
 from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, notify
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
@@ -102,7 +103,8 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     for name, section in sections.items():
         outcomes[name] = export_section(run, name, section)
         options.progress(outcomes[name].report)
-    getattr(run.engine, "end_run", lambda: None)()
+    if run.engine is not None:
+        run.engine.end_run()
     return outcomes
 
 
@@ -224,7 +226,7 @@ def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> It
             f"There are {len(documents)} index files, but no robots.txt lists them. Set "
             "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
         )
-    yield from getattr(run.engine, "failures", ())
+    yield from run.engine.failures if run.engine else ()
 
 
 def _warnings(
@@ -242,7 +244,7 @@ def _warnings(
     if not publication.documents and not failures:
         yield "No section has any URLs, so nothing was written."
     yield from queue.warnings
-    yield from getattr(run.engine, "warnings", ())
+    yield from run.engine.warnings if run.engine else ()
     for report in reports:
         if report.ignored_keys:
             # Only a project's template can write these keys.

@@ -16,7 +16,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
@@ -276,28 +276,6 @@ class Sink:
             # The error of the block is not one of the file, which would be named after it.
             with suppress(CancelledError), self._stack:
                 raise CancelledError
-
-
-class Engine(Protocol):
-    """Engine that renders pages outside of this process, created with the number of workers.
-
-    It is entered as a context manager before the first page of all hosts. The reference describes its
-    optional members: `default_workers`, `ahead`, `check`, `begin_section`, `end_run`, `failures` and
-    `warnings`.
-    """
-
-    workers: int
-
-    def __enter__(self) -> Engine: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
-        """Submit a page, and return a function that waits for the result and raises errors.
-
-        If the function has an attribute `abandon`, it is called instead if the result is not needed any
-        more. It ends when this process no longer renders the page. Workers call `render_page()`.
-        """
 
 
 def incompatibility(what: str, where: str = "") -> str:

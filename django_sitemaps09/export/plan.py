@@ -9,8 +9,9 @@ from itertools import chain, count
 from typing import cast
 
 from django_sitemaps09.conf import conf
+from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.page import Engine, RenderedPage, Renderer
+from django_sitemaps09.export.page import RenderedPage, Renderer
 from django_sitemaps09.orm.reading import Retried
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.filenames import page_name

@@ -239,8 +239,9 @@ def _render(plan: Plan, results: _Results) -> None:
             return engine.submit(run.renderer, task)
         return render(task)
 
-    getattr(engine, "begin_section", lambda render: None)(render)
-    ahead = 2 if engine is None else getattr(engine, "ahead", 2 * engine.workers)
+    if engine is not None:
+        engine.begin_section(render)
+    ahead = 2 if engine is None else engine.ahead
     highest = 0 if source.is_transient else plan.previous.highest
     try:
         for page, rendered in pages.render_all(

@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.page import Engine as Engine, RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.export.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.orm.reading import is_in_transaction
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,47 @@ _MAX_DEFAULT_WORKERS = 8
 # Signals that only the parent handles.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DIED = "died unexpectedly; the system may have killed {} for lack of memory"
+
+
+class Engine:
+    """Base class of engines, which render pages outside of this process.
+
+    `docs/reference/public.md` describes the members. A class of a project that does not inherit from this
+    one gets its defaults from `engine_class()`.
+    """
+
+    workers: int
+    default_workers: int | None = None
+    failures: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    @cached_property
+    def ahead(self) -> int:
+        return 2 * self.workers
+
+    @staticmethod
+    def check() -> str | None:
+        return None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None: ...
+
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+        """Submit a page, and return a function that waits for the result and raises errors.
+
+        If the function has an attribute `abandon`, it is called instead if the result is not needed any
+        more. It ends when this process no longer renders the page. Workers call `render_page()`.
+        """
+        raise NotImplementedError
+
+    def end_run(self) -> None: ...
 
 
 def engine(
@@ -66,24 +108,27 @@ def engine(
     if problem is not None:
         raise ImproperlyConfigured(problem)
     engine_type = engine_class(engine_name)
-    count = getattr(engine_type, "default_workers", available_cores()) if workers is None else workers
+    count = workers or engine_type.default_workers or available_cores()
     return nullcontext() if has_processes and count == 1 else engine_type(count)
 
 
-def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
+def engine_class(name: str) -> type[Engine]:
     """Return the class of a named engine; raise `ImproperlyConfigured` if it cannot be used."""
     path = ENGINES.get("processes" if name == "serial" else name, name)
     try:
-        engine_type: Callable[[int], AbstractContextManager[Engine]] = import_string(path)
+        engine_type: Any = import_string(path)
     except ImportError as error:
         raise ImproperlyConfigured(
             f"The engine {name!r} cannot be imported ({error}). Use 'serial', 'processes', 'celery' "
             "(which needs the extra `celery`), 'tasks' (which needs Django 6.0 or the extra `tasks`), or "
             "the dotted path of a class."
         ) from error
-    if not all(hasattr(engine_type, name) for name in ("submit", "__enter__", "__exit__")):
+    methods = ("submit", "__enter__", "__exit__")
+    if not (isinstance(engine_type, type) and all(hasattr(engine_type, each) for each in methods)):
         raise ImproperlyConfigured(f"The engine {name!r} does not have the methods of {__name__}.Engine.")
-    return engine_type
+    if issubclass(engine_type, Engine):
+        return engine_type
+    return type(engine_type.__name__, (engine_type, Engine), {})
 
 
 def available_cores() -> int:
@@ -136,22 +181,19 @@ _PASSED = (
 )
 
 
-class Processes:
+class Processes(Engine):
     """Pool of worker processes, created for the first page and shut down after the export.
 
     If a worker is killed, its page is submitted once more, to a new pool; then, raise `ExportError`.
     """
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        super().__init__(workers)
         self._pool: ProcessPoolExecutor | None = None
         # A message in this pipe ends the workers.
         self._end_receiver, self._end_sender = multiprocessing.Pipe(duplex=False)
         # Checked before the export opens connections: forking must not close the caller's connections.
         self._can_fork = not is_connected()
-
-    def __enter__(self) -> Processes:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if isinstance(error[1], BaseException) and not isinstance(error[1], Exception):

@@ -17,7 +17,7 @@ from functools import partial
 from math import inf
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines import Engine, messages
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, start_alone
 from django_sitemaps09.export.page import RenderedPage, Renderer, Task
 from django_sitemaps09.protocol.fields import pluralize, reason_of
@@ -52,8 +52,11 @@ class _Page:
     rendered: RenderedPage | None = None
 
 
-class QueueEngine:
-    """Base class of engines that send each page to a queue, once."""
+class QueueEngine(Engine):
+    """Base class of engines that send each page to a queue, once.
+
+    They leave messages in the queue: workers ignore them after the run, because its folder is gone.
+    """
 
     default_workers = 8
     #: What log messages and errors call a worker.
@@ -68,17 +71,12 @@ class QueueEngine:
 
     def __init__(self, workers: int) -> None:
         # Workers need enough to do while the command renders a page, even if it is slower than they.
-        self.workers, self.ahead = workers, 8 * workers
+        super().__init__(workers)
+        self.ahead = 8 * workers
         # Pages that are not returned yet, and those of them that were not sent yet, in their order.
         self._pages: list[_Page] = []
         self._unsent: deque[_Page] = deque()
         self._begin_run(None)
-
-    def __enter__(self) -> QueueEngine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Leave messages in the queue: workers ignore them, since the run's folder is gone."""
 
     def put(self, message: str) -> None:
         """Add a message to the queue. An `ExportError` is a failure of the section; no other error is."""
@@ -146,7 +144,7 @@ class QueueEngine:
     def end_run(self) -> None:
         """Set the messages for the report of the run."""
         self.failures: list[str] = []
-        self.warnings = [
+        self.warnings: list[str] = [
             f"{reason}. The export itself rendered {pluralize(pages, 'page')}."
             for reason, pages in self._refusals.most_common(5)
         ]

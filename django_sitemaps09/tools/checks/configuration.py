@@ -96,7 +96,7 @@ def _check_engine(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     hint = "Set 'processes', 'serial', 'celery', 'tasks', or the dotted path of your own engine class."
     try:
         # An engine can check its own settings, and return a warning.
-        warning = getattr(engine_class(name), "check", lambda: None)()
+        warning = engine_class(name).check()
     except ImproperlyConfigured as error:
         yield message("E007", f"SITEMAPS09['ENGINE']: {error}", hint)
     else:
