@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django_sitemaps09.export.runs import run_export
+from django_sitemaps09.export.exports import run_export
 
 try:
     from django_sitemaps09.export.engines.django_tasks import route, tasks

@@ -10,7 +10,7 @@ if find_spec("celery"):
     from celery import shared_task
 
     from django_sitemaps09.export.engines.celery import render
-    from django_sitemaps09.export.runs import run_export
+    from django_sitemaps09.export.exports import run_export
 
     #: Exports the named sections, or all of them, and returns the result of `run_export()`.
     export = shared_task(name="django_sitemaps09.export", serializer="json")(run_export)

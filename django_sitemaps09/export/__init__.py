@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from django_sitemaps09.export.exports import export, export_hosts
 from django_sitemaps09.export.report import Published, Report, SectionReport, UrlChange
-from django_sitemaps09.export.runs import export, export_hosts
 from django_sitemaps09.export.verification import DamagedFile, Verification, verify, verify_hosts
 from django_sitemaps09.target.manifest import PageFile
 

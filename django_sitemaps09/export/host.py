@@ -1,257 +1,151 @@
-"""One run: lock the target of one host, render its sections, publish them, and report."""
+"""One host of an export or a verification: its sections, and where its files are."""
 
 from __future__ import annotations
 
-import logging
-import secrets
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
-from dataclasses import replace
-from datetime import datetime, timezone
-
-from django.urls import get_script_prefix, get_urlconf
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from django_sitemaps09.conf import conf, local_path
+from django_sitemaps09.declare import hosts, sections
+from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import Engine
-from django_sitemaps09.export.interrupts import uninterrupted
-from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.page import Renderer
-from django_sitemaps09.export.plan import Run
-from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, notify
-from django_sitemaps09.export.publishing.publication import Publication, clean, recover
-from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
-from django_sitemaps09.export.section import SectionOutcome, export_section
-from django_sitemaps09.protocol.fields import reason_of
+from django_sitemaps09.export.notify.submission import check_configured
+from django_sitemaps09.export.options import ExportOptions, SeveralHosts, TargetOptions
+from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol.filenames import INDEX
-from django_sitemaps09.target import journal as journals
-from django_sitemaps09.target.journal import RecordedRun, SectionChange
-from django_sitemaps09.target.local import STATE
-from django_sitemaps09.target.previous import check_pages
-from django_sitemaps09.target.store import exclusive_lock, owner
+from django_sitemaps09.protocol.urls import Base
+from django_sitemaps09.target.journal import Journal
+from django_sitemaps09.target.local import LocalStore
+from django_sitemaps09.target.manifest import Manifest
+from django_sitemaps09.target.previous import PreviousState, load
+from django_sitemaps09.target.store import Store, state_store, target_store
 
-logger = logging.getLogger(__name__)
-
-
-def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Report:
-    """Export to one host, and return the report. Raise `ExportError` if nothing could be published."""
-    started = time.perf_counter()
-    event: Published | None = None
-    end_failures: list[str] = []
-    with ExitStack() as stack:
-        try:
-            with _opened(host, options, engine) as run:
-                outcomes = _render(run)
-                queue = stack.enter_context(closing(SubmissionQueue(run)))
-                with uninterrupted():
-                    event = _publish(run, outcomes, queue)
-        except Exception as error:
-            if event is None:
-                raise
-            # Only the end of the run has failed, such as the removal of staged files.
-            end_failures = [f"{host.prefix}{reason_of(error)}"]
-        finally:
-            if event is not None:
-                # What is published is announced, even if a signal then ends the run.
-                failures, seconds = [*event.report.failures, *end_failures], time.perf_counter() - started
-                report = with_peaks(replace(event.report, failures=failures, seconds=seconds))
-                warnings = notify(replace(event, report=report), options.on_published)
-                report = replace(report, warnings=[*report.warnings, *warnings])
-    return report
+# Part of the path of a robots.txt that stands for the name of the host's folder.
+_HOST = "{host}"
 
 
-@contextmanager
-def _opened(host: Host, options: ExportOptions, engine: Engine | None) -> Iterator[Run]:
-    """Lock the files of a host, and finish a killed run. A dry run does neither."""
-    started = datetime.now(timezone.utc)
-    with ExitStack() as stack:
-        lock = nullcontext(lambda: None) if options.dry_run else exclusive_lock(host.store)
-        check = stack.enter_context(lock)
-        journal, recovered = recover(host, check, started.timestamp(), dry_run=options.dry_run)
-        previous = host.previous(journal, started.timestamp())
-        if host.damaged is not None:
-            check_pages(host.store, previous)
-            names = {name: size for name, size in previous.names.items() if name not in host.damaged}
-            previous = previous._replace(names=names)
-        stage = None
-        if not options.dry_run:
-            clean(host.store)
-            if owner(host.store, host.state):
-                host.state.clean()
-            # The folder is created with its first file.
-            stage = f"{STATE}/{journals.RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-            stack.callback(_remove_stage, host, stage)
-            # Do this even without a queue: this run replaces the manifest that names the killed run.
-            activate_prepared(host.state, previous)
-        output, prefix = local_path(options.output, "--output"), get_script_prefix()
-        renderer = Renderer(host.base, output, host.folder, stage, host.gzip, prefix, get_urlconf())
-        yield Run(host, options, started, previous, check, renderer, engine, recovered)
+@dataclass(frozen=True)
+class Host:
+    """One host of an export or a verification, with its sections and its files.
 
+    `sections` are all declared sections, `chosen` those to export or to verify. `url` is the location of
+    the files, with a slash at the end. `folder` is the host's folder below the target; it is empty unless
+    there may be several hosts. `submit` says whether the changes are submitted to search engines.
+    `moved_from` are base URLs from which a site has moved. `damaged` has the names of damaged files, and is
+    `None` unless the run is to repair them.
+    """
 
-def _remove_stage(host: Host, folder: str) -> None:
-    """Remove a staging folder, unless publishing was interrupted: then the next run needs its files."""
-    if journals.read_journal(host.state) is None:
-        host.store.delete_folder(folder)
+    base: Base
+    url: str
+    folder: str
+    store: Store
+    state: Store
+    sections: Mapping[str, Section]
+    chosen: Mapping[str, Section]
+    robots: Path | None
+    gzip: bool
+    submit: bool = False
+    moved_from: Collection[str] = ()
+    damaged: Collection[str] | None = None
+    warnings: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no sections were selected, even if those selected are all."""
+        return self.chosen is self.sections
 
-def _render(run: Run) -> dict[str, SectionOutcome]:
-    options, sections = run.options, run.host.chosen
-    options.on_plan({name: len(run.previous.section(name).pages) or None for name in sections})
-    outcomes = {}
-    for name, section in sections.items():
-        outcomes[name] = export_section(run, name, section)
-        options.progress(outcomes[name].report)
-    if run.engine is not None:
-        run.engine.end_run()
-    return outcomes
+    @property
+    def is_repair(self) -> bool:
+        return self.damaged is not None
 
+    @property
+    def site(self) -> Manifest:
+        """An empty manifest of the host."""
+        return Manifest("", self.url, str(self.base))
 
-def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: SubmissionQueue) -> Published:
-    """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
-    host, options, old_manifest = run.host, run.options, run.previous.manifest
-    publication = Publication.build(run, outcomes)
-    reports = tuple(outcome.report for outcome in outcomes.values())
-    failures = _failures(reports, strict=options.strict)
-    # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
-    # A section that fails while the site moves has no published files that could stay in the index.
-    is_strict = options.strict or run.previous.has_moved
-    can_publish = bool(publication.documents) and not (is_strict and failures)
-    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
-    files_written = publication.files_to_write() if can_publish else []
-    if can_publish:
-        queue.compare(publication.manifest, publication.staged)
-    # The export is published even if robots.txt cannot be updated.
-    robots.update(write=False)
-    is_published = can_publish and not options.dry_run
-    if is_published:
-        has_changed = files_written or publication.removed_files or old_manifest.unqueued
-        _replace_files(publication, reports, robots, queue, robots.urls if has_changed else ())
-    if not options.dry_run:
-        _record(run, reports, failures, is_published=is_published)
-    warnings = [*_warnings(publication, reports, queue, failures), *robots.warnings]
-    failures += _lesser_failures(run, publication.documents, robots)
-    changes = queue.spool if options.changes else None
-    report = Report(
-        sections=reports,
-        folder=host.local_folder,
-        target=host.store.label,
-        index_url=host.index_url,
-        published=is_published,
-        robots=robots.state,
-        robots_path=host.robots,
-        warnings=warnings,
-        failures=[f"{host.prefix}{failure}" for failure in failures],
-        indexes=tuple(robots.names),
-        written=tuple(files_written),
-        deleted=publication.files_to_delete if is_published else (),
-        recovered=run.recovered is not None,
-        changes=None if changes is None else changes.counts,
-        dry_run=options.dry_run,
-    )
-    written = [f"{host.url}{name}" for name in dict.fromkeys((*(run.recovered or ()), *files_written))]
-    removed = [f"{host.url}{name}" for name in publication.removed_files]
-    return Published(report, written, removed, None if changes is None else changes.changes)
+    @property
+    def prefix(self) -> str:
+        """Text before each failure: the host, unless the export is for one host only."""
+        return f"{self.base}: " if self.folder else ""
 
+    @property
+    def index_url(self) -> str:
+        return f"{self.url}{INDEX}"
 
-def _replace_files(
-    publication: Publication,
-    reports: Sequence[SectionReport],
-    robots: Robots,
-    queue: SubmissionQueue,
-    index_urls: Sequence[str],
-) -> None:
-    run = publication.run
-    try:
-        with queue.publishing(publication.manifest, index_urls) as manifest:
-            replace(publication, manifest=manifest).publish(robots)
-    except (ExportError, OSError) as error:
-        # If nothing was ever published, the target may be unusable.
-        if run.previous.manifest.sections:
-            with suppress(ExportError, OSError):
-                # After the lock is lost, another run may write the history.
-                run.check()
-                _record(run, reports, [reason_of(error)], is_published=False)
-        raise
+    @property
+    def local_folder(self) -> Path | None:
+        """Folder of the files, `None` for a storage without a path."""
+        return self.store.folder if isinstance(self.store, LocalStore) else None
 
-
-def _record(
-    run: Run, reports: Sequence[SectionReport], failures: Sequence[str], *, is_published: bool
-) -> None:
-    """Add a run to the history. The export does not need the history, so an error is only logged."""
-    state, started, changes = run.host.state, run.started.timestamp(), []
-    for report in reports:
-        urls = run.previous.section(report.section).urls
-        # Unless the run was published, the report counts what would have changed.
-        counts = (report.urls, report.written, report.removed) if is_published else (urls, 0, 0)
-        skipped = report.skipped_items + report.skipped_elements
-        errors, failure = tuple(report.errors), report.failure
-        is_complete = failure is None and report.skipped == 0
-        changes.append(SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete))
-    removed = [(name, run.previous.section(name)) for name in run.options.remove if is_published]
-    changes += [SectionChange(name, old.urls, 0, 0, len(old.pages)) for name, old in removed if old.pages]
-    seconds = max(0.0, time.time() - started)
-    recorded = RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures))
-    try:
-        journals.record_run(state, recorded)
-        # A repair keeps pages without reading their rows, so it does not count as an export.
-        if is_published and not run.host.is_repair:
-            journals.record_exported(state, [each.section for each in reports if not each.failure], started)
-    except (ExportError, OSError) as error:
-        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
-
-
-def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
-    failures = [
-        f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
-    ]
-    if strict and any(report.errors for report in reports):
-        failures.append("Nothing was published, because items or elements were skipped (strict).")
-    return failures
-
-
-def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> Iterator[str]:
-    """Yield the failures that never prevent publishing."""
-    published = {name for name, record in run.previous.manifest.sections.items() if record.pages}
-    left = published.difference(run.host.sections, run.options.remove) if run.host.is_whole else ()
-    for name in sorted(left):
-        yield (
-            f"Section {name!r} is published but no longer declared; its files are kept. To remove it from "
-            f"the index, use --remove {name}"
+    def previous(self, journal: Journal | None, now: float) -> PreviousState:
+        """Return the state before a run. `journal` is that of a killed run whose steps were not taken."""
+        is_whole, moved_from = self.is_whole, self.moved_from
+        return load(
+            self.store, self.state, self.site, journal, now, is_whole=is_whole, moved_from=moved_from
         )
-    yield from robots.failures
-    if len(documents) > 1 and run.host.robots is None and not conf.cascade:
-        yield (
-            f"There are {len(documents)} index files, but no robots.txt lists them. Set "
-            "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
+
+    @classmethod
+    def resolve(cls, options: TargetOptions, base_url: str | None) -> Host:
+        """Resolve the options for one host; raise the errors of `export()` if the export cannot start."""
+        # Read the mapping once, without `bool()` and `len()`: `django.contrib.sitemaps` does not call them.
+        all_sections = dict(sections.native_mapping(options.sitemaps).items())
+        if not all_sections:
+            raise ExportError(_NO_SECTION)
+        sections.check_known((*options.names, *options.force), all_sections)
+        submit = (
+            isinstance(options, ExportOptions)
+            and not options.dry_run
+            and (conf.submit if options.submit is None else options.submit)
         )
-    yield from run.engine.failures if run.engine else ()
+        if submit:
+            check_configured()
+        base, several = hosts.export_base(base_url), isinstance(options, SeveralHosts)
+        folder, site_problem = hosts.host_folder(base), hosts.example_site_problem(base_url, base)
+        output = local_path(options.output, "--output")
+        robots = local_path(options.robots, "--robots") or conf.robots_txt
+        if several and robots is not None and _HOST not in str(robots):
+            advice = f"Use {_HOST} in the path for the name of each host's folder"
+            text = f"{advice}, such as public/{_HOST}/robots.txt."
+            raise ExportError(f"{robots} cannot be the robots.txt of several hosts. {text}")
+        url = conf.files_url or f"{base}/"
+        if several and conf.files_url is not None:
+            url += f"{folder}/"
+        own_folder = folder if several else ""
+        store = target_store(output, own_folder)
+        moved_from = getattr(options, "moved_from", ())
+        if moved_from and options.names:
+            raise ExportError("--moved-from removes the pages of all sections, so export all of them.")
+        return cls(
+            base=base,
+            url=url,
+            folder=own_folder,
+            store=store,
+            state=state_store(store, own_folder),
+            sections=all_sections,
+            chosen={name: all_sections[name] for name in options.names} or all_sections,
+            robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
+            gzip=conf.gzip if options.gzip is None else options.gzip,
+            submit=submit,
+            moved_from=[str(hosts.parse_base(url, "--moved-from")) for url in moved_from],
+            warnings=() if site_problem is None else (" ".join(site_problem),),
+        )
+
+    @classmethod
+    def resolve_all(cls, options: TargetOptions) -> list[Host]:
+        """Resolve the options for all hosts, before any file is touched."""
+        urls = options.base_urls if isinstance(options, SeveralHosts) else [options.base_url]
+        if not urls:
+            raise ExportError("base_urls must be a list of at least one base URL.")
+        label = "The site of the export"
+        resolved = retry(lambda: [cls.resolve(options, url) for url in urls], label, lost_only=True)
+        if len({host.folder for host in resolved}) < len(resolved):
+            names = ", ".join(map(str, urls))
+            raise ExportError(f"Two of the hosts {names} would share a folder. Export each host once.")
+        return resolved
 
 
-def _warnings(
-    publication: Publication,
-    reports: Sequence[SectionReport],
-    queue: SubmissionQueue,
-    failures: Collection[str],
-) -> Iterator[str]:
-    """Yield all warnings but those about robots.txt."""
-    run = publication.run
-    yield from run.host.warnings
-    # Of several hosts, those that have not moved are exported as usual.
-    if run.host.moved_from and not (run.previous.has_moved or run.host.folder):
-        yield f"Nothing was moved: the target has no export of {', '.join(run.host.moved_from)}."
-    if not publication.documents and not failures:
-        yield "No section has any URLs, so nothing was written."
-    yield from queue.warnings
-    yield from run.engine.warnings if run.engine else ()
-    for report in reports:
-        if report.ignored_keys:
-            # Only a project's template can write these keys.
-            yield (
-                f"Section {report.section!r}: exports and native views do not write these keys of its "
-                f"get_urls(): {', '.join(report.ignored_keys)}. Use hooks for them, such as images() "
-                "or extensions."
-            )
-    if run.options.changes and run.options.dry_run:
-        yield "Changed URLs were not counted, because a dry run keeps no files to compare."
+_NO_SECTION = (
+    f"There is no section to export. {sections.HOW_TO_DECLARE} An export does not see a dict that is only "
+    "passed to views in a URLconf."
+)

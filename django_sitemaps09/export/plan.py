@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterator, Sequence
+from datetime import timedelta, timezone
 from itertools import chain, count
 from typing import cast
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.export.engines import Engine
-from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.page import RenderedPage, Renderer
+from django_sitemaps09.export.page import RenderedPage
+from django_sitemaps09.export.run import Run
 from django_sitemaps09.orm.reading import Retried
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.filenames import page_name
@@ -19,30 +17,11 @@ from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.protocol.values import w3c
 from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, page_limits
 from django_sitemaps09.target.manifest import PageFile
-from django_sitemaps09.target.previous import PreviousState
 
 # Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
 _BASELINE = 7 * 24 * 3600
 # Pages with newer rows are always rendered, because an open transaction may still add older rows to them.
 _HOT = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Export to one host: what all of its sections share.
-
-    `previous` is the state before the run. `check` raises an exception if the run has lost the lock of its
-    target. `recovered` has the files of a killed run that was finished first, if there was one.
-    """
-
-    host: Host
-    options: ExportOptions
-    started: datetime
-    previous: PreviousState
-    check: Callable[[], None]
-    renderer: Renderer
-    engine: Engine | None
-    recovered: Sequence[str] | None = None
 
 
 class Plan:

@@ -18,8 +18,9 @@ from django_sitemaps09.declare.calls import ABOUT_ITEM, MAX_LOGGED, Costs, log_s
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task
-from django_sitemaps09.export.plan import Plan, Run
+from django_sitemaps09.export.plan import Plan
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
+from django_sitemaps09.export.run import Run
 from django_sitemaps09.orm.reading import retry
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.entries import ItemError

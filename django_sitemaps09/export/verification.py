@@ -18,11 +18,12 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export import options as opts
 from django_sitemaps09.export.engines import available_cores
-from django_sitemaps09.export.options import Host, VerifyHostsOptions, VerifyOptions, takes
+from django_sitemaps09.export.exports import run_exports
+from django_sitemaps09.export.host import Host
+from django_sitemaps09.export.options import VerifyHostsOptions, VerifyOptions, takes
 from django_sitemaps09.export.publishing.index_files import published_entries
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Report
-from django_sitemaps09.export.runs import run_exports
 from django_sitemaps09.protocol.documents import index_document, stylesheet
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import STYLESHEET

@@ -17,7 +17,7 @@ from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.rows import Source, compile_source, rows_on_page
 
 try:
-    from django_sitemaps09.protocol.entries import Limits
+    from django_sitemaps09.protocol.limits import Limits
 except ImportError:
     # The other checkout that is measured can be older.
     from django_sitemaps09.protocol.entries import Limits

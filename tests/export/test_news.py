@@ -30,7 +30,7 @@ from tests.support import published as looked_at
 from tests.support.articles import Fresh
 from tests.support.configuration import BASE
 from tests.support.factories import SiteFactory
-from tests.support.internals import JOURNAL, MAX_NEWS, NAMESPACES, STATE, conf, fill, host as exports
+from tests.support.internals import JOURNAL, MAX_NEWS, NAMESPACES, STATE, conf, fill, host_export as exports
 from tests.support.killing import dies_at
 from tests.support.native_views import last_parts as slugs
 from tests.support.sections import declare

@@ -14,7 +14,7 @@ import pytest
 from django.contrib.sites.models import Site
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
-from django_sitemaps09.export.runs import run_export
+from django_sitemaps09.export.exports import run_export
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
@@ -137,7 +137,7 @@ def test_a_message_with_a_wrong_type_says_what_is_wrong(root, urls):
 
 def test_a_mistake_in_code_is_raised_and_a_text_that_a_backend_cannot_store_is_escaped(root, monkeypatch):
     errors = Mock(side_effect=[ZeroDivisionError(), OSError("\0\udcff\n" + 2000 * "x")])
-    monkeypatch.setattr("django_sitemaps09.export.runs.run_exports", errors)
+    monkeypatch.setattr("django_sitemaps09.export.exports.run_exports", errors)
     with pytest.raises(ZeroDivisionError):
         run_export()
     failure = refusal()

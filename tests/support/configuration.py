@@ -93,7 +93,7 @@ def clock(monkeypatch):
         return made.time
 
     made = SimpleNamespace(time=datetime(2026, 9, 1, 12, tzinfo=timezone.utc), now=now)
-    monkeypatch.setattr("django_sitemaps09.export.host.datetime", made)
+    monkeypatch.setattr("django_sitemaps09.export.host_export.datetime", made)
     return made
 
 

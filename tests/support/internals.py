@@ -12,7 +12,7 @@ from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import lastmod_text
 from django_sitemaps09.declare.expressions import alias
 from django_sitemaps09.declare.sitemap_attributes import read
-from django_sitemaps09.export import engines, host, page as sink
+from django_sitemaps09.export import engines, host_export, page as sink
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.notify.client import Client, Connections
 from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message

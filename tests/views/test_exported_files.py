@@ -52,7 +52,7 @@ def public(configure, folder):
 def memory(declare, monkeypatch):
     """An export to a storage in memory. Its lock would need a service."""
     monkeypatch.setattr(
-        "django_sitemaps09.export.host.exclusive_lock", lambda store: nullcontext(lambda: None)
+        "django_sitemaps09.export.host_export.exclusive_lock", lambda store: nullcontext(lambda: None)
     )
     declare(sitemaps=storage(Overwriting))
     export()

@@ -57,7 +57,7 @@ def site(request, register, configure, folder, settings, monkeypatch):
         configure(LIVE_CACHE="pages")
     elif request.param != "live":
         # The lock of a storage would need a service.
-        lock = "django_sitemaps09.export.host.exclusive_lock"
+        lock = "django_sitemaps09.export.host_export.exclusive_lock"
         monkeypatch.setattr(lock, lambda store: nullcontext(lambda: None))
         if request.param == "stored":
             settings.STORAGES = {**settings.STORAGES, "sitemaps": storage(Overwriting)}

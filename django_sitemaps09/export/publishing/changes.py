@@ -18,8 +18,8 @@ from itertools import chain
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
-from django_sitemaps09.export.plan import Run
 from django_sitemaps09.export.report import Published, UrlChange
+from django_sitemaps09.export.run import Run
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.limits import MAX_BYTES

@@ -14,10 +14,10 @@ from hashlib import sha256
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.plan import Run
+from django_sitemaps09.export.host import Host
 from django_sitemaps09.export.publishing import index_files
 from django_sitemaps09.export.publishing.robots_files import Robots
+from django_sitemaps09.export.run import Run
 from django_sitemaps09.export.section import SectionOutcome
 from django_sitemaps09.protocol.documents import stylesheet
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number

@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from django_sitemaps09.exceptions import RobotsError, SitemapError
-from django_sitemaps09.export.options import Host
+from django_sitemaps09.export.host import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade

@@ -20,10 +20,10 @@ import django_sitemaps09
 from django_sitemaps09.declare import sections
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import Report, SectionReport, Verification, verify, verify_hosts
+from django_sitemaps09.export.exports import EXPORT_ERRORS, export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
-from django_sitemaps09.export.runs import EXPORT_ERRORS, export, export_hosts
 from django_sitemaps09.management import lines, streams
 from django_sitemaps09.protocol.fields import pluralize, reason_of
 from django_sitemaps09.rows.hints import has_suggestible

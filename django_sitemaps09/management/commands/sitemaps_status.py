@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_sitemaps09.export.runs import EXPORT_ERRORS
+from django_sitemaps09.export.exports import EXPORT_ERRORS
 from django_sitemaps09.management import lines
 from django_sitemaps09.protocol.fields import first_names
 from django_sitemaps09.tools import status

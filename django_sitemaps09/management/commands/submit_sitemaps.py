@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from django_sitemaps09.export.exports import EXPORT_ERRORS
 from django_sitemaps09.export.notify import generate_key, submit, submit_hosts
-from django_sitemaps09.export.runs import EXPORT_ERRORS
 from django_sitemaps09.management import lines
 
 

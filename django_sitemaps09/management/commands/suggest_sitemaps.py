@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
-from django_sitemaps09.export.runs import EXPORT_ERRORS
+from django_sitemaps09.export.exports import EXPORT_ERRORS
 from django_sitemaps09.management.lines import comparison_lines, suggestion_lines
 from django_sitemaps09.tools.suggestions import compare, suggest
 

@@ -9,8 +9,8 @@ import pytest
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.exports import run_exports
 from django_sitemaps09.export.options import ExportOptions
-from django_sitemaps09.export.runs import run_exports
 from tests.support import articles, published
 from tests.support.configuration import BASE
 from tests.support.internals import STATE, engines, messages, queues, target_store

@@ -69,7 +69,7 @@ def patched(clock):
     ]
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
     with ExitStack() as patches:
-        patches.enter_context(mock.patch(f"{PACKAGE}.export.host.datetime", clock))
+        patches.enter_context(mock.patch(f"{PACKAGE}.export.host_export.datetime", clock))
         limits, small_limits = sources.protocol_limits, lambda source: limits(source)._replace(**PROTOCOL)
         for module in (*package_modules(), *backends):
             for name, value in [*vars(module).items()]:

@@ -20,10 +20,11 @@ from django_sitemaps09.declare.hosts import export_base
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.export.host import export_host
+from django_sitemaps09.export.host import Host
+from django_sitemaps09.export.host_export import export_host
 from django_sitemaps09.export.interrupts import carrying, raising_carried, time_limited
 from django_sitemaps09.export.notify.submission import new_client, send
-from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
+from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, takes
 from django_sitemaps09.export.page import EXPECTED
 from django_sitemaps09.export.report import Report, exit_status, with_peaks
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
