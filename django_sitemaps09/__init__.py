@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.declare import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap
+from django_sitemaps09.declare.base import Sitemap
 from django_sitemaps09.declare.locations import PathTemplate, Route
+from django_sitemaps09.declare.models import GenericSitemap, ModelSitemap, NewsSitemap, StaticViewSitemap
 from django_sitemaps09.declare.sections import register
 from django_sitemaps09.protocol.entries import Alternate
 from django_sitemaps09.protocol.media import Extension, Image, News, Platform, Restriction, Video

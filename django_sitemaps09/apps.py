@@ -14,11 +14,11 @@ class Sitemaps09Config(AppConfig):
 
     def ready(self) -> None:
         # Imported here, because the checks import modules that need the app registry.
-        from django_sitemaps09.tools import checks
+        from django_sitemaps09.tools.checks import configuration, registered_sections
 
-        register(checks.check_settings)
-        register(checks.check_sections)
-        register(checks.check_urls)
-        register(checks.check_deployment, deploy=True)
-        register(checks.check_site, Tags.database, deploy=True)
-        register(checks.check_keys, Tags.database)
+        register(configuration.check_settings)
+        register(registered_sections.check_sections)
+        register(configuration.check_urls)
+        register(configuration.check_deployment, deploy=True)
+        register(configuration.check_site, Tags.database, deploy=True)
+        register(registered_sections.check_keys, Tags.database)

@@ -23,8 +23,8 @@ from wagtail.coreutils import WAGTAIL_APPEND_SLASH, get_content_languages
 from wagtail.models import Page, Site, get_page_models
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import ModelSitemap
 from django_sitemaps09.declare.hosts import RequestedHost
+from django_sitemaps09.declare.models import ModelSitemap
 
 # Methods that Wagtail's own sitemap calls for each page.
 _METHODS = ("get_sitemap_urls", "get_full_url", "get_url_parts")

@@ -82,8 +82,8 @@ def no_listing_of_another_test() -> None:
     Unlike a database, a cache is not rolled back.
     """
     # At import, there are no models yet.
-    from django_sitemaps09.target import published
-    from django_sitemaps09.views import caching, exported, known_pages, listing, responses
+    from django_sitemaps09.views import responses
+    from tests.support.internals import caching, exported, known_pages, listing, published
 
     cache.clear()
     listing._kept.clear()

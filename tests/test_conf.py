@@ -15,7 +15,7 @@ from django.test import override_settings
 from django.utils import timezone, translation
 
 from django_sitemaps09.conf import KEYS
-from tests.support.internals import Base, Limits, checks, conf
+from tests.support.internals import Base, Limits, conf, conf_checks
 from tests.support.processes import ROOT
 
 DAY, NAN, BASE = 86_400.0, float("nan"), "https://a.b"
@@ -132,7 +132,7 @@ def test_an_invalid_value_is_refused_with_its_key_and_what_it_must_be(key, says,
     assert re.match(rf"SITEMAPS09\['{key}'\]{says}", error)
     with override_settings(SITEMAPS09={key: value}):
         assert error in [
-            message.msg for message in checks.check_settings() if message.id == "sitemaps09.E003"
+            message.msg for message in conf_checks.check_settings() if message.id == "sitemaps09.E003"
         ]
 
 

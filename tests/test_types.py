@@ -30,7 +30,7 @@ from django_sitemaps09.tools.audit import last_report
 from tests.models import Article
 from tests.support.commands import failed, said
 from tests.support.configuration import BASE
-from tests.support.internals import checks, conf, status
+from tests.support.internals import checks, conf, conf_checks, status
 from tests.support.sections import Numbers, declare
 
 pytestmark = [
@@ -189,7 +189,7 @@ def test_a_setting_that_is_not_a_path_is_named(name, value, problem, settings):
     with pytest.raises(ImproperlyConfigured, match=re.escape(problem)) as raised:
         getattr(conf, name.lower())
     assert str(raised.value).startswith(f"SITEMAPS09['{name}']")
-    assert str(raised.value) in [message.msg for message in checks.check_settings()]
+    assert str(raised.value) in [message.msg for message in conf_checks.check_settings()]
 
 
 @pytest.mark.parametrize(("value", "problem"), BAD_VALUES)
@@ -212,7 +212,7 @@ def test_a_tilde_is_the_home_directory(home, settings):
     keys = {"BASE_URL": BASE, "ROOT": "~/public", "ROBOTS_TXT": Path("~/{host}/robots.txt")}
     settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
     assert (conf.root, conf.robots_txt) == (home / "public", home / "{host}" / "robots.txt")
-    assert not checks.check_settings()
+    assert not conf_checks.check_settings()
     (home / "www.example.com").mkdir()
     said("export_sitemaps")
     said("export_sitemaps", "--output=~/other", "--robots=~/robots.txt")

@@ -34,7 +34,9 @@ from django_sitemaps09.protocol.filenames import Suffix, page_name
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.protocol.urlset import page_format
-from django_sitemaps09.rows import Source, compile_source, page_limits, read_page
+from django_sitemaps09.rows.compile import compile_source
+from django_sitemaps09.rows.queryset import read_page
+from django_sitemaps09.rows.source_base import Source, page_limits
 from django_sitemaps09.target.files import name_errors
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.target.store import Store, target_store

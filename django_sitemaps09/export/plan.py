@@ -15,7 +15,8 @@ from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.protocol.values import w3c
-from django_sitemaps09.rows import QuerySource, Source, has_key_ranges, page_limits
+from django_sitemaps09.rows.queryset import QuerySource, has_key_ranges
+from django_sitemaps09.rows.source_base import Source, page_limits
 from django_sitemaps09.target.manifest import PageFile
 
 # Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.

@@ -28,9 +28,12 @@ from django_sitemaps09.protocol.fields import MAX_MESSAGE, MAX_SHOWN, pluralize,
 from django_sitemaps09.protocol.filenames import page_name
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.values import drop_future, w3c
-from django_sitemaps09.rows import Source, UrlsSource, compile_source, has_key_ranges, rows_on_page
+from django_sitemaps09.rows.compile import compile_source
+from django_sitemaps09.rows.get_urls import UrlsSource
 from django_sitemaps09.rows.hints import hints
 from django_sitemaps09.rows.positions import PositionSource
+from django_sitemaps09.rows.queryset import has_key_ranges
+from django_sitemaps09.rows.source_base import Source, rows_on_page
 from django_sitemaps09.target.manifest import PageFile, SectionRecord
 
 logger = logging.getLogger(__name__)

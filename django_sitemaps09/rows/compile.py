@@ -14,8 +14,9 @@ from typing import Any
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.declare import ModelSitemap, NewsSitemap, read_items
 from django_sitemaps09.declare.annotations import add_columns, annotated, covers_joins
+from django_sitemaps09.declare.base import read_items
+from django_sitemaps09.declare.models import ModelSitemap, NewsSitemap
 from django_sitemaps09.declare.sections import Section, bind
 from django_sitemaps09.declare.sitemap_attributes import Declared, is_compiled, read
 from django_sitemaps09.orm.facts import Facts, is_window_function

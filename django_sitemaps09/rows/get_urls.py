@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from django.core.paginator import EmptyPage
 
-from django_sitemaps09.declare import calls, checked_items, contrib_pages, extensions, hosts, is_contribs
+from django_sitemaps09.declare import calls, contrib_pages, extensions, hosts
+from django_sitemaps09.declare.base import checked_items, is_contribs
 from django_sitemaps09.declare.calls import FAILED, Items, collect_skips, note_ignored_keys, step
 from django_sitemaps09.declare.expressions import EXTENDING
 from django_sitemaps09.declare.extensions import HookResults

@@ -7,7 +7,7 @@ from inspect import getattr_static
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, is_original
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.declare.calls import Costs, Step
 from django_sitemaps09.declare.expressions import FIELDS, HOOKS
 from django_sitemaps09.orm.facts import Facts

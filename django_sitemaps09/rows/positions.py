@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import QuerySet
 
-from django_sitemaps09.declare import NewsSitemap
 from django_sitemaps09.declare.annotations import annotate, can_select, load_columns
 from django_sitemaps09.declare.calls import step
+from django_sitemaps09.declare.models import NewsSitemap
 from django_sitemaps09.orm import reading
 from django_sitemaps09.orm.facts import Facts, has_window_function, order_terms
 from django_sitemaps09.orm.internals import Query, reorder

@@ -12,10 +12,10 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import Count, DateField, QuerySet
 
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.declare import ModelSitemap
 from django_sitemaps09.declare.annotations import add_columns
 from django_sitemaps09.declare.calls import lastmod_text
 from django_sitemaps09.declare.expressions import Newest
+from django_sitemaps09.declare.models import ModelSitemap
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.orm.facts import Facts
 from django_sitemaps09.orm.internals import add_condition

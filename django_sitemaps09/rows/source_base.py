@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol
 
-from django_sitemaps09.declare import NewsSitemap
+from django_sitemaps09.declare.models import NewsSitemap
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.documents import elements

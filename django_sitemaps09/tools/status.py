@@ -12,14 +12,17 @@ from typing import Any, Literal
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
 from django_sitemaps09.conf import conf, site_locale, strings
-from django_sitemaps09.declare import ModelSitemap, sections
+from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import export_base, is_host_from_client
+from django_sitemaps09.declare.models import ModelSitemap
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol.fields import excerpt, first_names, reason_of
 from django_sitemaps09.protocol.urls import Base, parse_base
-from django_sitemaps09.rows import QuerySource, UrlsSource, compile_source, has_key_ranges, ranged_source
+from django_sitemaps09.rows.compile import compile_source, ranged_source
+from django_sitemaps09.rows.get_urls import UrlsSource
+from django_sitemaps09.rows.queryset import QuerySource, has_key_ranges
 from django_sitemaps09.target.journal import RUN, read_exported, read_journal
 from django_sitemaps09.target.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.target.published import ExportFolder, PublishedExport, export_folders, find_files

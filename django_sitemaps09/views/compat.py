@@ -26,7 +26,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import HostSite, contrib_site
 from django_sitemaps09.declare.sections import Section
-from django_sitemaps09.rows import site_of
+from django_sitemaps09.rows.get_urls import site_of
 from django_sitemaps09.views.responses import public, warn_no_section
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.

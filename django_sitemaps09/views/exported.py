@@ -24,7 +24,8 @@ from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page
 from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base, origin
-from django_sitemaps09.rows import QuerySource, digest_of
+from django_sitemaps09.rows.declaration_digests import digest_of
+from django_sitemaps09.rows.queryset import QuerySource
 from django_sitemaps09.target import published
 from django_sitemaps09.target.local import LocalStore
 from django_sitemaps09.target.published import PublishedExport, PublishedSection

@@ -34,7 +34,10 @@ from django_sitemaps09.protocol.filenames import INDEX, Suffix, bounds_text, fit
 from django_sitemaps09.protocol.limits import INDEX_LIMITS, MAX_URLS
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.rows import QuerySource, Source, compile_source, digest_of, has_key_ranges
+from django_sitemaps09.rows.compile import compile_source
+from django_sitemaps09.rows.declaration_digests import digest_of
+from django_sitemaps09.rows.queryset import QuerySource, has_key_ranges
+from django_sitemaps09.rows.source_base import Source
 from django_sitemaps09.views import caching, exported, listing as listings, responses
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.listing import ListedPage, Listing

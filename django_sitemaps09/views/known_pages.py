@@ -27,7 +27,9 @@ from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.protocol.compression import compress, decompress_whole
 from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Fingerprint, Page
-from django_sitemaps09.rows import QuerySource, Source, digest_of, has_key_ranges, protocol_limits
+from django_sitemaps09.rows.declaration_digests import digest_of
+from django_sitemaps09.rows.queryset import QuerySource, has_key_ranges
+from django_sitemaps09.rows.source_base import Source, protocol_limits
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints, tenant
 

@@ -32,8 +32,10 @@ from django_sitemaps09.protocol.filenames import bounds_text
 from django_sitemaps09.protocol.limits import MAX_URLS
 from django_sitemaps09.protocol.pages import Key, Page, each_page
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.rows import Source, digest_of, has_key_ranges, rows_on_page
+from django_sitemaps09.rows.declaration_digests import digest_of
 from django_sitemaps09.rows.keys import KeyColumns
+from django_sitemaps09.rows.queryset import has_key_ranges
+from django_sitemaps09.rows.source_base import Source, rows_on_page
 from django_sitemaps09.views import caching, exported
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.responses import tenant

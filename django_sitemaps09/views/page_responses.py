@@ -21,15 +21,11 @@ from django_sitemaps09.protocol.documents import WriteResult, write_document
 from django_sitemaps09.protocol.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.urlset import page_format
-from django_sitemaps09.rows import (
-    Source,
-    UrlsSource,
-    compile_source,
-    digest_of,
-    has_key_ranges,
-    protocol_limits,
-    read_page,
-)
+from django_sitemaps09.rows.compile import compile_source
+from django_sitemaps09.rows.declaration_digests import digest_of
+from django_sitemaps09.rows.get_urls import UrlsSource
+from django_sitemaps09.rows.queryset import has_key_ranges, read_page
+from django_sitemaps09.rows.source_base import Source, protocol_limits
 from django_sitemaps09.views import caching, known_pages, listing as listings, responses
 from django_sitemaps09.views.known_pages import CachedCopy, LivePage, PageMemo
 from django_sitemaps09.views.responses import GzipFileResponse, Sitemaps, Stopwatch, savepoints, tenant

@@ -14,13 +14,14 @@ from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
 from django_sitemaps09.protocol.pages import each_page
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.rows import Source, compile_source, rows_on_page
+from django_sitemaps09.rows.compile import compile_source
+from django_sitemaps09.rows.source_base import Source, rows_on_page
 
 try:
     from django_sitemaps09.protocol.limits import Limits
 except ImportError:
     # The other checkout that is measured can be older.
-    from django_sitemaps09.protocol.entries import Limits
+    from django_sitemaps09.protocol.limits import Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
 _BASE = Base("https", "www.example.com")

@@ -269,7 +269,7 @@ PATCHING = """
     import django
     django.setup()
     from django_sitemaps09 import Sitemap
-    from django_sitemaps09.declare import is_contribs, is_original
+    from django_sitemaps09.declare.base import is_contribs, is_original
     from django_sitemaps09.declare.sitemap_attributes import is_compiled
 
     for name, function in originals.items():

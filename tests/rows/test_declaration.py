@@ -16,7 +16,7 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import GenericSitemap, Route, StaticViewSitemap
-from django_sitemaps09.declare import CONTRIB_INTERNALS
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS
 from django_sitemaps09.rows.get_urls import UrlsSource
 from tests.models import Article, Seat
 from tests.support.databases import ON_POSTGRESQL, no_cursor_left

@@ -6,7 +6,6 @@ only the tests of its own room need is imported there.
 
 # ruff: noqa: F401 test modules import them from here
 
-from django_sitemaps09 import rows as sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.calls import lastmod_text
@@ -37,15 +36,17 @@ from django_sitemaps09.protocol.pages import HASHES, Fingerprint, Key, Page, fil
 from django_sitemaps09.protocol.urls import Base, normalized, parse_base, uri
 from django_sitemaps09.protocol.urlset import URLSET, page_format
 from django_sitemaps09.protocol.values import CHANGEFREQS, w3c
-from django_sitemaps09.rows import QuerySource, compile_source, keys, members, read_page, slices
+from django_sitemaps09.rows import keys, members, slices, source_base as sources
+from django_sitemaps09.rows.compile import compile_source
 from django_sitemaps09.rows.positions import PositionSource
+from django_sitemaps09.rows.queryset import QuerySource, read_page
 from django_sitemaps09.target import manifest, published, store as stores
 from django_sitemaps09.target.journal import EXPORTED, HISTORY, JOURNAL, MAX_RUNS, Journal, write_journal
 from django_sitemaps09.target.local import STATE, LocalStore
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.target.remote import RemoteStore
 from django_sitemaps09.target.store import exclusive_lock, state_store, target_store
-from django_sitemaps09.tools import checks
+from django_sitemaps09.tools.checks import configuration as conf_checks, registered_sections as checks
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported, indexes, known_pages, listing, page_responses
 from django_sitemaps09.views.listing import ListedPage, Listing

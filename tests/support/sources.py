@@ -24,7 +24,7 @@ from django.urls import path, reverse
 from django.utils.translation import get_language
 
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
-from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
+from tests.support.internals import Base, Key, Limits, Page, compile_source, members, pages, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 
@@ -39,7 +39,7 @@ ALL = Page(1, None, None)
 class RenderedPage(NamedTuple):
     page: Page
     text: str
-    written: WriteResult
+    written: Any
     cut: Key | None
     is_empty = False
 
@@ -49,7 +49,7 @@ class RenderedPage(NamedTuple):
 
 
 def compiled(section, limits=LIMITS, base=BASE):
-    return sources.compile_source("things", section, base, limits)
+    return compile_source("things", section, base, limits)
 
 
 def page_map(source, limits=LIMITS):

@@ -18,11 +18,12 @@ from django.core.checks import CheckMessage
 from django.db.models import Field
 from django.utils.functional import Promise
 
-from django_sitemaps09 import declare
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, is_contribs
 from django_sitemaps09.declare.calls import CONVERTERS
 from django_sitemaps09.declare.expressions import EXTENDING, FIELDS, LocationTemplate, is_expression
 from django_sitemaps09.declare.extensions import repeated_name
 from django_sitemaps09.declare.locations import Route
+from django_sitemaps09.declare.models import ModelSitemap, NewsSitemap, StaticViewSitemap
 from django_sitemaps09.declare.sitemap_attributes import RULES, location_problem, page_size
 from django_sitemaps09.protocol.fields import has_text
 from django_sitemaps09.protocol.limits import MAX_URLS
@@ -64,7 +65,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     limit, most = subject.raw("limit"), f"{MAX_URLS:,}"
     # The project's code can compute the limit, __init__() can set it, and a paginator can ignore it.
     is_computed = is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS))
-    can_be_ignored = subject.has_own_init or not declare.is_contribs(subject.declaration, "paginator")
+    can_be_ignored = subject.has_own_init or not is_contribs(subject.declaration, "paginator")
     if is_computed or (limit is None and can_be_ignored):
         return
     if problem := _problem(subject, "limit"):
@@ -151,10 +152,10 @@ def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
     if not _takes_one(subject, "for_host"):
         text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
         yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
-    if not subject.inherits(declare.Sitemap, *declare.CONTRIB_INTERNALS):
+    if not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
         # An opaque sitemap may call its hooks with other arguments.
         return
-    news_hooks = ("title",) if issubclass(subject.cls, declare.NewsSitemap) else ()
+    news_hooks = ("title",) if issubclass(subject.cls, NewsSitemap) else ()
     for hook in (*_TAKING_THE_ITEM, *news_hooks):
         if not _takes_one(subject, hook):
             is_extension = hook in (*EXTENDING, *_SWITCHES)
@@ -249,7 +250,7 @@ def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessa
     is_default = languages is None and subject.raw("languages") is None
     codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
     hooks, code = ("get_languages_for_item", "_languages"), settings.LANGUAGE_CODE
-    is_original = all(declare.is_contribs(subject.declaration, name) for name in hooks)
+    is_original = all(is_contribs(subject.declaration, name) for name in hooks)
     if is_original and isinstance(codes, subjects.COLLECTIONS) and code not in codes:
         text = f"LANGUAGE_CODE ({code!r}) is not one of the sitemap's languages."
         hint = "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
@@ -275,7 +276,7 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
     for value in location.values() if isinstance(location, Mapping) else [location]:
         is_template = isinstance(value, LocationTemplate)
         is_constant = isinstance(value, str) or (is_template and not value.expressions)
-        if issubclass(subject.cls, declare.ModelSitemap) and is_constant:
+        if issubclass(subject.cls, ModelSitemap) and is_constant:
             text = f"{subjects.safe_repr(value)}, which is the same URL for every row."
             hint = "Pass an argument as a query expression, such as slug=F('slug')."
             yield message("E020", f"{subject}.location is {text}", _route_hint(subject, value) or hint)
@@ -299,7 +300,7 @@ def _route_hint(subject: Subject, value: Any) -> str | None:
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
-    base, names = declare.StaticViewSitemap, subject.raw("viewnames")
+    base, names = StaticViewSitemap, subject.raw("viewnames")
     if not subject.inherits(base, "items"):
         return
     if issubclass(type(names), (str, bytes)) or not (is_code(names) or hasattr(names, "__iter__")):

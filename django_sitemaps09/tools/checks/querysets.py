@@ -22,11 +22,10 @@ from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.db.transaction import atomic
 
-from django_sitemaps09.declare import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.declare.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
-from django_sitemaps09.declare.base import queryset_problem
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap, queryset_problem
 from django_sitemaps09.declare.expressions import FIELDS, alias, hook_expressions
-from django_sitemaps09.declare.models import field_problem
+from django_sitemaps09.declare.models import ModelSitemap, NewsSitemap, field_problem
 from django_sitemaps09.orm.facts import LACKS_GROUP, Facts, has_random_order
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
 from django_sitemaps09.orm.reading import UNREADABLE

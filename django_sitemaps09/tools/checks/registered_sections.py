@@ -16,7 +16,8 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import CONTRIB_INTERNALS, Sitemap, sections
+from django_sitemaps09.declare import sections
+from django_sitemaps09.declare.base import CONTRIB_INTERNALS, Sitemap
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.checks import attributes, querysets, subjects

@@ -14,10 +14,11 @@ from django.db import DataError, connections
 from django.db.models import F, QuerySet
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.declare import StaticViewSitemap, sections
+from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.annotations import add_columns
 from django_sitemaps09.declare.expressions import LocationTemplate
 from django_sitemaps09.declare.locations import ResolvedPath
+from django_sitemaps09.declare.models import StaticViewSitemap
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.declare.sitemap_attributes import Declared, read
 from django_sitemaps09.orm.facts import Facts
@@ -27,9 +28,10 @@ from django_sitemaps09.protocol.entries import Batch
 from django_sitemaps09.protocol.fields import excerpt
 from django_sitemaps09.protocol.urls import Base, normalized, origin
 from django_sitemaps09.protocol.urlset import FORMATS
-from django_sitemaps09.rows import QuerySource, compile_source
+from django_sitemaps09.rows.compile import compile_source
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.members import KeyInRows, Members
+from django_sitemaps09.rows.queryset import QuerySource
 from django_sitemaps09.rows.slices import Slices
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.tools.inspector import searches

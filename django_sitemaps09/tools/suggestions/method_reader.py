@@ -24,7 +24,7 @@ from django.db.models import Model, QuerySet
 from django.urls import get_resolver, reverse, reverse_lazy
 from django.utils import functional
 
-from django_sitemaps09.declare import Sitemap
+from django_sitemaps09.declare.base import Sitemap
 from django_sitemaps09.declare.expressions import Field
 from django_sitemaps09.declare.locations import candidates
 from django_sitemaps09.orm import internals

@@ -24,8 +24,9 @@ from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.protocol.urlset import FORMATS
-from django_sitemaps09.rows import Source, compile_source
+from django_sitemaps09.rows.compile import compile_source
 from django_sitemaps09.rows.hints import opaque_reason
+from django_sitemaps09.rows.source_base import Source
 from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.suggestions.method_reader import read_hook
 from django_sitemaps09.tools.suggestions.methods import RefusedError, declaration, import_lines

@@ -22,7 +22,6 @@ ENGINE = f"{__name__}.FakeQueue"
 PAGES, PAGE = 10, 5
 BEGIN = 1_000.0
 
-
 Articles = declare(articles.Articles, limit=PAGE)
 
 

@@ -38,7 +38,7 @@ from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit, 
 from tests.support import checking
 from tests.support.checking import INCLUDED, SLUG, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
-from tests.support.internals import INDEX_LIMITS, checks, compile_source, parse_base
+from tests.support.internals import INDEX_LIMITS, checks, compile_source, conf_checks, parse_base
 from tests.support.sections import declare
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
@@ -548,7 +548,7 @@ def test_all_checks_together_query_nothing_and_call_nothing():
     assert ids(LAZY) == []
     assert ids(LISTED) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]
     assert {"E013", "W014", "E021", "E032", "W036", "W037", "W047", "W048", "E050", "E051"} < {*found}
-    assert ids_of(checks.check_settings()) == []
+    assert ids_of(conf_checks.check_settings()) == []
     with pytest.raises(AssertionError, match="opened a connection"):
         connections["default"].cursor()
     with pytest.raises(AssertionError, match="made a compiler"):

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from tests.support.checking import WITHOUT_SITES, declaration, ids_of
-from tests.support.internals import checks
+from tests.support.internals import checks, conf_checks
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
@@ -68,7 +68,7 @@ def said(messages):
 @pytest.mark.parametrize(("value", "expected", "says"), TABLE)
 def test_a_setting_has_the_messages_of_its_row_by_all_checks_together(settings, value, expected, says):
     settings.SITEMAPS09 = value
-    messages = [*checks.check_settings(), *checks.check_sections(), *checks.check_deployment()]
+    messages = [*conf_checks.check_settings(), *checks.check_sections(), *conf_checks.check_deployment()]
     # The test's own cache is not shared.
     messages = [each for each in messages if each.id not in ("sitemaps09.W070", "sitemaps09.W071")]
     assert ids_of(messages) == expected.split()
@@ -79,18 +79,18 @@ def test_a_setting_with_a_similar_name_has_no_effect(settings):
     settings.SITEMAPS09_ROOT = "/x"
     settings.SITEMAP09 = {"ROOT": "/x"}
     settings.SITEMAPS09 = {}
-    (message,) = checks.check_settings()
+    (message,) = conf_checks.check_settings()
     assert ids_of([message]) == ["W076"]
     assert message.msg.startswith("The setting SITEMAPS09_ROOT has no effect: all settings of this ")
     del settings.SITEMAPS09
     # A project can have this setting for its own code.
     settings.SITEMAPS = {}
-    messages = checks.check_settings()
+    messages = conf_checks.check_settings()
     assert ids_of(messages) == ["W076", "W076"]
     assert "The setting SITEMAP09 has no effect" in said(messages)
     del settings.SITEMAP09, settings.SITEMAPS09_ROOT
     settings.SITEMAPS_09 = {}
-    assert ids_of(checks.check_settings()) == ["W076"]
+    assert ids_of(conf_checks.check_settings()) == ["W076"]
 
 
 @pytest.mark.services
@@ -105,11 +105,11 @@ def test_a_setting_with_a_similar_name_has_no_effect(settings):
 def test_a_backend_of_django_tasks_without_workers_is_reported(settings, backends, backend, expected, says):
     backends(default=backend)
     settings.SITEMAPS09 = {"ENGINE": "tasks"}
-    (message,) = checks.check_settings()
+    (message,) = conf_checks.check_settings()
     assert ids_of([message]) == [expected]
     assert says in str(message.msg)
     backends(default="Dummy", sitemaps="django_tasks_db.DatabaseBackend")
-    assert checks.check_settings() == []
+    assert conf_checks.check_settings() == []
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_a_backend_of_django_tasks_without_workers_is_reported(settings, backend
 )
 def test_an_export_needs_a_host(settings, value, expected, without_sites):
     settings.SITEMAPS09 = value
-    assert ids_of(checks.check_settings()) == expected
+    assert ids_of(conf_checks.check_settings()) == expected
     settings.INSTALLED_APPS = WITHOUT_SITES
-    messages = checks.check_settings()
+    messages = conf_checks.check_settings()
     assert ids_of(messages) == without_sites
     assert without_sites != ["W008"] or re.search("BASE_URL.* such as 'https://www.ex", said(messages))
     # A storage of this name is an export, too.
     settings.STORAGES, settings.SITEMAPS09 = STORAGES, {}
-    assert ids_of(checks.check_settings()) == ["W008"]
+    assert ids_of(conf_checks.check_settings()) == ["W008"]
 
 
 BACKENDS = "django.core.cache.backends"
@@ -157,6 +157,6 @@ OWN, DUMMY = {"BACKEND": f"{BACKENDS}.locmem.LocMemCache"}, {"BACKEND": f"{BACKE
 )
 def test_a_deployed_site_with_native_views_has_a_shared_cache(settings, caches, alias, expected):
     settings.CACHES, settings.SITEMAPS09 = caches, {"LIVE_CACHE": alias}
-    assert ids_of(checks.check_deployment()) == expected
+    assert ids_of(conf_checks.check_deployment()) == expected
     settings.ROOT_URLCONF = "tests.support"
-    assert checks.check_deployment() == []
+    assert conf_checks.check_deployment() == []

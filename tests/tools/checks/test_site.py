@@ -15,7 +15,7 @@ from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.checking import WITHOUT_SITES, ids_of
 from tests.support.commands import said
-from tests.support.internals import checks
+from tests.support.internals import conf_checks
 
 pytestmark = pytest.mark.django_db
 WARNING = "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host."
@@ -38,9 +38,9 @@ def test_only_the_initial_domain_without_a_base_url_is_a_warning(folder, setting
         return said("export_sitemaps", output=str(folder / str(next(numbers))), **options)[1]
 
     def messages():
-        return checks.check_site(databases=["default"])
+        return conf_checks.check_site(databases=["default"])
 
-    assert checks.check_site() == checks.check_site(databases=["other"]) == []
+    assert conf_checks.check_site() == conf_checks.check_site(databases=["other"]) == []
     (message,) = messages()
     assert ids_of([message]) == ["W073"]
     assert (message.msg, message.hint, warnings()) == (WARNING, HINT, f"{WARNING} {HINT}\n")

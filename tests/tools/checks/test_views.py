@@ -26,7 +26,7 @@ from django_sitemaps09 import Route, Sitemap, views
 from tests.models import Tag
 from tests.support import checking
 from tests.support.checking import INCLUDED, apps, checked, declaration, ids_of, registry, takes, unread
-from tests.support.internals import checks, sections
+from tests.support.internals import checks, conf_checks, sections
 
 __all__ = ["apps", "registry"]
 
@@ -204,7 +204,7 @@ register_converter(Hexadecimal, "hexadecimal")
 
 def check(*patterns):
     with override_settings(ROOT_URLCONF=patterns):
-        return checks.check_urls()
+        return conf_checks.check_urls()
 
 
 def robots(view=views.robots_txt, **arguments):
