@@ -21,7 +21,7 @@ try:
     from django_sitemaps09.protocol.limits import Limits
 except ImportError:
     # The other checkout that is measured can be older.
-    from django_sitemaps09.protocol.limits import Limits
+    from django_sitemaps09.protocol.entries import Limits
 
 _LIMITS = Limits(50_000, settings.SITEMAPS09["MAX_BYTES"])
 _BASE = Base("https", "www.example.com")
