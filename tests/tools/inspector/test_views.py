@@ -27,7 +27,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.tools.audit import AuditReport, Finding
-from django_sitemaps09.tools.inspector import PERMISSION, overview, urls
+from django_sitemaps09.tools.inspector import PERMISSION, overview, views
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -114,11 +114,11 @@ class TestAccess:
         request = rf.get("/")
         request.user = type("Staff", (), attributes)()
         with pytest.raises(PermissionDenied):
-            urls.for_staff(lambda request: HttpResponse())(request)
+            views.for_staff(lambda request: HttpResponse())(request)
 
     def test_to_a_project_without_users_is_a_helpful_error(self, rf):
         with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
-            urls.for_staff(lambda request: HttpResponse())(rf.get("/"))
+            views.for_staff(lambda request: HttpResponse())(rf.get("/"))
 
 
 class Page(HTMLParser):
