@@ -24,7 +24,6 @@ from django_sitemaps09.declare.expressions import (
 )
 from django_sitemaps09.orm import facts, internals
 from django_sitemaps09.orm.facts import Facts
-from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.orm.reading import UNREADABLE, pin_database
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
@@ -231,7 +230,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     return items if can_annotate else all_rows
 
 
-def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
+def can_select(query: internals.Query, expressions: Mapping[str, Any]) -> bool:
     """Return whether selecting the expressions changes no rows of a slice, `distinct(fields)` or union."""
     if query.group_by is not None or query.where.contains_over_clause or query.extra_tables:
         return False

@@ -15,8 +15,7 @@ from django_sitemaps09.export.options import ExportOptions
 from django_sitemaps09.export.page import Renderer
 from django_sitemaps09.export.report import SectionReport
 from django_sitemaps09.protocol.fields import reason_of
-from django_sitemaps09.target import journal as journals
-from django_sitemaps09.target.journal import RecordedRun, SectionChange
+from django_sitemaps09.target.journal import RecordedRun, SectionChange, record_exported, record_run
 from django_sitemaps09.target.previous import PreviousState
 
 logger = logging.getLogger(__name__)
@@ -51,21 +50,16 @@ class Run:
             skipped = report.skipped_items + report.skipped_elements
             errors, failure = tuple(report.errors), report.failure
             is_complete = failure is None and report.skipped == 0
-            changes.append(
-                SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete)
-            )
-        removed = [(name, self.previous.section(name)) for name in self.options.remove if is_published]
-        changes += [
-            SectionChange(name, old.urls, 0, 0, len(old.pages)) for name, old in removed if old.pages
-        ]
+            change = SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete)
+            changes.append(change)
+        gone = [(name, self.previous.section(name)) for name in self.options.remove if is_published]
+        changes += [SectionChange(name, old.urls, 0, 0, len(old.pages)) for name, old in gone if old.pages]
         seconds = max(0.0, time.time() - started)
-        recorded = RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures))
         try:
-            journals.record_run(state, recorded)
+            record_run(state, RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures)))
             # A repair keeps pages without reading their rows, so it does not count as an export.
             if is_published and not self.host.is_repair:
-                journals.record_exported(
-                    state, [each.section for each in reports if not each.failure], started
-                )
+                exported = [report.section for report in reports if not report.failure]
+                record_exported(state, exported, started)
         except (ExportError, OSError) as error:
             logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))

@@ -30,7 +30,6 @@ from django_sitemaps09.protocol.filenames import STYLESHEET
 from django_sitemaps09.target import manifest as manifests
 from django_sitemaps09.target.journal import Journal, check_owner, read_journal
 from django_sitemaps09.target.local import LocalStore
-from django_sitemaps09.target.manifest import Manifest
 from django_sitemaps09.target.previous import check_site, is_our_stylesheet
 from django_sitemaps09.target.published import MISSING, CheckedFile, ExpectedFile, check_file
 
@@ -201,7 +200,7 @@ def _check_files(host: Host, workers: int) -> _CheckedFiles:
     return checked
 
 
-def _read_state(host: Host) -> tuple[Manifest, Journal | None]:
+def _read_state(host: Host) -> tuple[manifests.Manifest, Journal | None]:
     """Return the manifest, and the journal of a run that is replacing files."""
     store, state = host.store, host.state
     check_owner(store, state)
@@ -229,7 +228,7 @@ def _read_state(host: Host) -> tuple[Manifest, Journal | None]:
 def _check(
     host: Host,
     workers: int,
-    manifest: Manifest,
+    manifest: manifests.Manifest,
     journal: Journal | None,
     names: Collection[str] | None = None,
 ) -> _CheckedFiles:
@@ -274,7 +273,7 @@ def _check(
     return _CheckedFiles(files, journal)
 
 
-def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
+def _expected_files(manifest: manifests.Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
     """Yield the files of a manifest. While a run replaces them, each can be from that run or older."""
     new_digests: dict[str, set[str]] = defaultdict(set)
     for step in journal.steps if journal else ():

@@ -15,10 +15,8 @@ from django.core.paginator import EmptyPage
 
 from django_sitemaps09.declare import calls, contrib_pages, extensions, hosts
 from django_sitemaps09.declare.base import checked_items, is_contribs
-from django_sitemaps09.declare.calls import FAILED, Items, collect_skips, note_ignored_keys, step
 from django_sitemaps09.declare.expressions import EXTENDING
 from django_sitemaps09.declare.extensions import HookResults
-from django_sitemaps09.declare.hosts import AllowedHosts, meant_url
 from django_sitemaps09.declare.sitemap_attributes import Declared
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol.entries import Alternate, Batch, ItemError, Localization
@@ -116,7 +114,7 @@ class UrlsSource(Source):
             if page_urls is None:
                 return
             urls, skipped = page_urls
-            note_ignored_keys(_ignored_keys(urls))
+            calls.note_ignored_keys(_ignored_keys(urls))
             start, end = offset if number == first else 0, stop if number == last else None
             batch = _checked_batch(self.declared, urls[start:end], number, start, self.site, homes)
             yield replace(batch, errors=[*batch.errors, *skipped])
@@ -132,7 +130,7 @@ class UrlsSource(Source):
 
     def _page(self, number: int) -> _PageUrls:
         page_urls, scheme = None, self.declared.base.scheme
-        with suppress(EmptyPage), step("get_urls") as cost, collect_skips() as skipped:
+        with suppress(EmptyPage), calls.step("get_urls") as cost, calls.collect_skips() as skipped:
             urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=scheme))
             cost.items = len(urls)
             page_urls = urls, skipped
@@ -187,7 +185,7 @@ def _checked_batch(
     joins_base = all(is_contribs(declared.sitemap, name) for name in ("get_urls", "_urls"))
 
     def meant(value: Any) -> str:
-        return meant_url(str(value or ""), base) if joins_base else str(value or "")
+        return hosts.meant_url(str(value or ""), base) if joins_base else str(value or "")
 
     def location(value: Any) -> str:
         text, url = str(value or ""), allowed_hosts.uri(meant(value))
@@ -204,16 +202,16 @@ def _checked_batch(
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
     converters = {**calls.CONVERTERS, "location": location}
-    batch = url_batch(urls, Items(places, []), converters, alternate, allowed_hosts)
+    batch = url_batch(urls, calls.Items(places, []), converters, alternate, allowed_hosts)
     return replace(batch, keys=[cast("_Place", place)[:2] for place in batch.keys])
 
 
 def url_batch(
     urls: Sequence[Any],
-    items: Items,
+    items: calls.Items,
     converters: Mapping[str, Callable[[Any], str | None]],
     alternate: Callable[[Any], Alternate],
-    allowed_hosts: AllowedHosts | None = None,
+    allowed_hosts: hosts.AllowedHosts | None = None,
 ) -> Batch:
     """Return entry dicts as a batch, without those whose location is invalid. Other keys are optional.
 
@@ -228,9 +226,9 @@ def url_batch(
         return items.each(methodcaller("get", name), urls, name)
 
     keyed = items.each(itemgetter("location"), urls, "location")
-    written = contrib_pages.entry_values(keyed, "location", items, failed=FAILED)
+    written = contrib_pages.entry_values(keyed, "location", items, failed=calls.FAILED)
     locations = items._replace(raises_errors=False).each(converters["location"], written, "location")
-    positions = [i for i, location in enumerate(locations) if location is not FAILED]
+    positions = [i for i, location in enumerate(locations) if location is not calls.FAILED]
     urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
     items = items._replace(keys=[items.keys[i] for i in positions])
     reporting = items._replace(raises_errors=False)
@@ -255,12 +253,12 @@ def _links(value: Any) -> Sequence[Any]:
     return [*(template_value(value) or ())] if value else ()
 
 
-def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
+def _first_host(locations: Iterable[str | None]) -> hosts.AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in filter(None, locations):
         with suppress(ValueError):
-            return AllowedHosts(origin(location))
-    return AllowedHosts(Base("https", "localhost"))
+            return hosts.AllowedHosts(origin(location))
+    return hosts.AllowedHosts(Base("https", "localhost"))
 
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:

@@ -13,7 +13,6 @@ from django_sitemaps09.protocol import pages
 from django_sitemaps09.protocol.documents import elements
 from django_sitemaps09.protocol.entries import Batch
 from django_sitemaps09.protocol.limits import MAX_BYTES, MAX_NEWS, MAX_URLS, Limits
-from django_sitemaps09.protocol.pages import Key, Keyed, Page
 from django_sitemaps09.protocol.urlset import FORMATS
 from django_sitemaps09.rows.declaration import Declaration
 
@@ -21,7 +20,7 @@ from django_sitemaps09.rows.declaration import Declaration
 _MARGIN = 1.05
 
 
-class Source(Keyed, Protocol):
+class Source(pages.Keyed, Protocol):
     """Rows of a section, and the conversion of a range of rows to text. By default, pages are positions."""
 
     #: Number of parts in a position.
@@ -57,7 +56,7 @@ class Source(Keyed, Protocol):
         # Bounds of a page are only valid for the same identity.
         return None
 
-    def in_order(self, bounds: Sequence[Key]) -> bool:
+    def in_order(self, bounds: Sequence[pages.Key]) -> bool:
         """Return whether bounds are ascending in the current order of the source."""
         return all(len(bound) == self.position_parts for bound in bounds)
 
@@ -79,14 +78,14 @@ class Source(Keyed, Protocol):
         """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
         return None
 
-    def batches(self, page: Page) -> Generator[Batch]:
+    def batches(self, page: pages.Page) -> Generator[Batch]:
         """Yield the entries of a page in batches of hundreds or thousands."""
 
-    def key_text(self, key: Hashable) -> Key:
+    def key_text(self, key: Hashable) -> pages.Key:
         """Return a key from a batch as text. By default, a key is a position."""
         return tuple(map(str, key if isinstance(key, tuple) else (key,)))
 
-    def newest(self, page: Page) -> str | None:
+    def newest(self, page: pages.Page) -> str | None:
         """Return the newest lastmod of a page, or `None` if it is unknown or a row has no lastmod."""
         return None
 

@@ -21,7 +21,6 @@ from django_sitemaps09.export.report import EndpointReport, Submission
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target import manifest, published
 from django_sitemaps09.target.files import DamagedError
-from django_sitemaps09.target.published import ExportFolder
 from django_sitemaps09.target.store import Store, exclusive_lock
 
 if TYPE_CHECKING:
@@ -99,16 +98,16 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
         return [send(store, state, client) for _, store, state in folders]
 
 
-def _folder(base: Base | None, output: Path | None) -> ExportFolder:
+def _folder(base: Base | None, output: Path | None) -> published.ExportFolder:
     """Return the folder with the pending changes of a host; for `None`, the target itself."""
-    folder = ExportFolder.in_target("" if base is None else hosts.host_folder(base), output)
+    folder = published.ExportFolder.in_target("" if base is None else hosts.host_folder(base), output)
     if base is None or _has_export(folder):
         return folder
     export = published.find_files(base, output)
     return folder if export is None else export.folder
 
 
-def _has_export(folder: ExportFolder) -> bool:
+def _has_export(folder: published.ExportFolder) -> bool:
     try:
         return bool(folder.state.names(FOLDER)) or folder.root() is not None
     except ManifestError:

@@ -23,9 +23,7 @@ from django_sitemaps09.protocol.documents import stylesheet
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.protocol.limits import INDEX_LIMITS
 from django_sitemaps09.target import journal as journals, manifest as manifests
-from django_sitemaps09.target.journal import Journal, Step, check_owner
 from django_sitemaps09.target.local import STATE
-from django_sitemaps09.target.manifest import Manifest, SectionRecord
 from django_sitemaps09.target.published import ExpectedFile, check_file
 from django_sitemaps09.target.store import Store
 
@@ -45,7 +43,7 @@ class Publication:
     """
 
     run: Run
-    manifest: Manifest
+    manifest: manifests.Manifest
     staged: Mapping[str, str]
     shrinks: frozenset[str]
     transition: Mapping[str, bytes]
@@ -124,23 +122,23 @@ class Publication:
             state.write(files[name], document)
         stored = replace(new, files=files)
         root, sorted_names = stored.root().decode(), tuple(sorted(names))
-        journal = Journal(new.run, steps, root, tuple(changed), sorted_names, self.files_to_delete)
+        journal = journals.Journal(new.run, steps, root, tuple(changed), sorted_names, self.files_to_delete)
         run.check()
         # Another target that shares the state may have been exported since this run started.
-        check_owner(store, state)
+        journals.check_owner(store, state)
         # Staged files and their names must be on disk before the journal lists them.
         store.sync()
         journals.write_journal(state, journal)
         _take(run.host, run.check, journal, robots)
         manifests.remove_unused(state, stored)
 
-    def _steps(self, store: Store) -> tuple[Step, ...]:
+    def _steps(self, store: Store) -> tuple[journals.Step, ...]:
         """Stage the indexes and the stylesheet. Return the steps in order, adding before removing.
 
         Of the pages, only those that lose rows to others come after the transition indexes.
         """
         pages = [
-            Step(self.staged[name], name, page.digest)
+            journals.Step(self.staged[name], name, page.digest)
             for name, page in self.manifest.pages().items()
             if name in self.staged
         ]
@@ -156,8 +154,8 @@ class Publication:
 
 
 def _successor(
-    run: Run, sections: Mapping[str, SectionRecord], names: set[str], removed_files: Iterable[str]
-) -> tuple[Manifest, tuple[str, ...]]:
+    run: Run, sections: Mapping[str, manifests.SectionRecord], names: set[str], removed_files: Iterable[str]
+) -> tuple[manifests.Manifest, tuple[str, ...]]:
     """Return the next manifest, which lists files with these names, and the files to delete."""
     old, started = run.previous.manifest, run.started.timestamp()
     # A killed run may have listed a file again that was removed long ago.
@@ -194,16 +192,16 @@ def _changed_documents(
             yield name, content
 
 
-def _stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
+def _stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> Iterator[journals.Step]:
     """Stage documents under their names with a prefix, and yield the steps that publish them."""
     for name, content in documents:
         with store.staged(f"{prefix}{name}") as file:
             file.write(content)
-        yield Step(f"{prefix}{name}", name, sha256(content).hexdigest())
+        yield journals.Step(f"{prefix}{name}", name, sha256(content).hexdigest())
 
 
 def _take(
-    host: Host, check: Callable[[], None], journal: Journal, robots: Robots, steps_taken: int = 0
+    host: Host, check: Callable[[], None], journal: journals.Journal, robots: Robots, steps_taken: int = 0
 ) -> None:
     """Take all steps but the first `steps_taken`. `check` raises an exception if the lock is lost."""
     store, state = host.store, host.state
@@ -234,7 +232,7 @@ def _take(
     state.sync()
 
 
-def _is_transition(step: Step) -> bool:
+def _is_transition(step: journals.Step) -> bool:
     return step.staged.rpartition("/")[2].startswith(_TRANSITION)
 
 
@@ -252,13 +250,13 @@ def replace_manifest(state: Store, root: bytes) -> None:
 
 def recover(
     host: Host, check: Callable[[], None], now: float, *, dry_run: bool
-) -> tuple[Journal | None, tuple[str, ...] | None]:
+) -> tuple[journals.Journal | None, tuple[str, ...] | None]:
     """Finish a run that was killed while publishing; a dry run does not.
 
     Return the journal if its steps were not taken, and the names of the files if the run was finished.
     """
     store, state = host.store, host.state
-    check_owner(store, state)
+    journals.check_owner(store, state)
     journal = journals.read_journal(state)
     if journal is None or dry_run:
         return journal, None

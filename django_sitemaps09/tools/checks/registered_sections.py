@@ -23,7 +23,6 @@ from django_sitemaps09.tools import urlconf
 from django_sitemaps09.tools.checks import attributes, querysets, subjects
 from django_sitemaps09.tools.checks.configuration import export_settings
 from django_sitemaps09.tools.checks.subjects import Subject, error_text, is_code, message
-from django_sitemaps09.tools.urlconf import PassedSitemaps
 
 _READERS = ("__iter__", "keys", "values", "items")
 _BUILT_IN = {dict, OrderedDict}
@@ -45,7 +44,7 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         if mapping is not None and (problem := error_text(ImproperlyConfigured, sections.mapping, mapping)):
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
             messages.append(message("E093", problem, hint))
-    served = [PassedSitemaps(default_sections, names_urls=True), *passed_sitemaps]
+    served = [urlconf.PassedSitemaps(default_sections, names_urls=True), *passed_sitemaps]
     in_urls = [_read_mapping(sitemaps) for sitemaps, names_urls in served if names_urls]
     problems = [error_text(ImproperlyConfigured, sections.native_mapping, each) for each in in_urls]
     # Other views accept all strings, but a name from a URL never equals a number.
@@ -73,7 +72,7 @@ def check_keys(
     return [message for messages in found for message in messages]
 
 
-def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
+def _default_sections(passed_sitemaps: Iterable[urlconf.PassedSitemaps]) -> object:
     """Return the sections in the setting `SITEMAPS`, or else the registered sections; `None` if invalid."""
     if error_text(ImproperlyConfigured, getattr, conf, "sitemaps"):
         # `check_settings()` reports this error.
@@ -83,7 +82,7 @@ def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
     return sections.registered(discover=_uses_registry(passed_sitemaps))
 
 
-def _uses_registry(passed_sitemaps: Iterable[PassedSitemaps]) -> bool:
+def _uses_registry(passed_sitemaps: Iterable[urlconf.PassedSitemaps]) -> bool:
     """Return whether a view or an export uses registered sections. Only then are their modules imported."""
     # A project that passes a mapping may have old modules that can no longer be imported.
     is_served = any(each.sitemaps is None for each in passed_sitemaps)
