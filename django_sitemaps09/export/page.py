@@ -37,7 +37,7 @@ from django_sitemaps09.protocol.urlset import page_format
 from django_sitemaps09.rows.compile import compile_source
 from django_sitemaps09.rows.queryset import read_page
 from django_sitemaps09.rows.source_base import Source, page_limits
-from django_sitemaps09.target.files import name_errors
+from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import PageFile
 from django_sitemaps09.target.store import Store, target_store
 

@@ -21,8 +21,7 @@ from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt
 from django_sitemaps09.protocol.filenames import NAME, PUBLISHED
 from django_sitemaps09.target import manifest as manifests
-from django_sitemaps09.target.files import DamagedError
-from django_sitemaps09.target.local import STATE
+from django_sitemaps09.target.local import STATE, DamagedError
 from django_sitemaps09.target.manifest import Manifest, ParsedT, check_names
 from django_sitemaps09.target.store import Store, owner
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.protocol.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
 from django_sitemaps09.protocol.pages import Fingerprint, Key, Page
-from django_sitemaps09.target.files import DamagedError
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.store import Store
 
 #: The version of the format. Files with a higher number were written by a later version of this package.

@@ -29,9 +29,8 @@ from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urls import Base, origin, uri
 from django_sitemaps09.target import manifest
-from django_sitemaps09.target.files import name_errors
 from django_sitemaps09.target.journal import check_root
-from django_sitemaps09.target.local import LocalStore
+from django_sitemaps09.target.local import LocalStore, name_errors
 from django_sitemaps09.target.manifest import Bounds, Manifest, SectionRecord
 from django_sitemaps09.target.store import Store, state_store, target_store
 

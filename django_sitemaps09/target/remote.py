@@ -19,8 +19,7 @@ from django.core.files.storage import Storage, storages
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import content_type
-from django_sitemaps09.target.files import DamagedError
-from django_sitemaps09.target.local import STATE, check_name, is_valid_name
+from django_sitemaps09.target.local import STATE, DamagedError, check_name, is_valid_name
 
 _PROBE = "probe-"
 # Attributes of storages in django-storages that identify a location. They contain no credentials.

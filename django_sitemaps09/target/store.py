@@ -30,8 +30,7 @@ from django.db import connections
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.protocol.fields import reason_of
-from django_sitemaps09.target.files import make_private, ownership
-from django_sitemaps09.target.local import STATE, LocalStore
+from django_sitemaps09.target.local import STATE, LocalStore, make_private, ownership
 from django_sitemaps09.target.remote import RemoteStore
 
 logger = logging.getLogger(__name__)

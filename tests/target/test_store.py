@@ -28,7 +28,7 @@ from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
-from django_sitemaps09.target import files
+from django_sitemaps09.target import local
 from tests.support.exports import fails_with, local_storage
 from tests.support.internals import (
     STATE,
@@ -210,7 +210,7 @@ class TestADiskThatFails:
     def test_keeps_the_file(self, folder, monkeypatch, what):
         store, fail = LocalStore(folder), fails_with(errno.ENOSPC)
         store.write("sitemap.xml", b"before")
-        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (files, "create")}[what]
+        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (local, "create")}[what]
         with monkeypatch.context() as patch:
             patch.setattr(*owner, full if what == "write" else fail)
             with pytest.raises(OSError, match="No space left"):
@@ -236,7 +236,7 @@ class TestADiskThatFails:
     @needs("/proc/self/mem")
     def test_is_reported_with_the_file_that_cannot_be_closed_or_read(self, folder, monkeypatch):
         """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
-        monkeypatch.setattr(files, "create", full)
+        monkeypatch.setattr(local, "create", full)
         with pytest.raises(OSError, match=rf"No space left.*{PAGE}"):
             stage(LocalStore(folder), STAGED, b"x")
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
@@ -252,7 +252,7 @@ class TestADiskThatFails:
             fsync(descriptor)
 
         monkeypatch.setattr(os, "fsync", refuse_folders)
-        monkeypatch.setattr(files, "_unsynced_devices", set())
+        monkeypatch.setattr(local, "_unsynced_devices", set())
         store = LocalStore(folder)
         for name in ("a.xml", "sub/b.xml"):
             store.write(name, b"x")

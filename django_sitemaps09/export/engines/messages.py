@@ -37,9 +37,8 @@ from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.target.files import DamagedError
 from django_sitemaps09.target.journal import RUN_NAME
-from django_sitemaps09.target.local import STATE
+from django_sitemaps09.target.local import STATE, DamagedError
 from django_sitemaps09.target.manifest import PARSE_ERRORS, PageFile
 from django_sitemaps09.target.store import target_store
 

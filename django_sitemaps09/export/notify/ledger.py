@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, get_args
 from django_sitemaps09.export.report import MessageKind
 from django_sitemaps09.protocol.limits import MAX_MESSAGE_URLS
 from django_sitemaps09.protocol.urls import origin
-from django_sitemaps09.target.files import DamagedError
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.manifest import check_names, read_sealed, seal
 from django_sitemaps09.target.store import Store
 

@@ -20,7 +20,7 @@ from django_sitemaps09.export.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.export.report import EndpointReport, Submission
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.target import manifest, published
-from django_sitemaps09.target.files import DamagedError
+from django_sitemaps09.target.local import DamagedError
 from django_sitemaps09.target.store import Store, exclusive_lock
 
 if TYPE_CHECKING:

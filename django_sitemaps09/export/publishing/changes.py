@@ -26,7 +26,7 @@ from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key
 from django_sitemaps09.protocol.urlset import entry_lines, location_of
 from django_sitemaps09.signals import published
-from django_sitemaps09.target.files import name_errors
+from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
 from django_sitemaps09.target.previous import PreviousState
 from django_sitemaps09.target.published import ExpectedFile, check_file

@@ -17,7 +17,7 @@ from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
 from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
 from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES
-from django_sitemaps09.target.files import create, is_own_link, name_errors, read_plain, sync
+from django_sitemaps09.target.local import create, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * MAX_ROBOTS_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.

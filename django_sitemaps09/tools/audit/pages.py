@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.urls import normalized, uri
-from django_sitemaps09.target.files import read_plain, replace_whole
+from django_sitemaps09.target.local import read_plain, replace_whole
 from django_sitemaps09.target.manifest import PARSE_ERRORS
 from django_sitemaps09.tools.audit.parsers import etree
 from django_sitemaps09.tools.audit.readers import Reader, Response, http_date, peek

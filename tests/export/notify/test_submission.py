@@ -20,7 +20,7 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import notify
 from django_sitemaps09.export.notify import client as clients, ledger as ledgers, submission
 from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
-from django_sitemaps09.target.files import DamagedError
+from django_sitemaps09.target.local import DamagedError
 from tests.support.internals import STATE, Client, Ledger, LocalStore, Message, conf, manifest, stores
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
