@@ -110,8 +110,7 @@ def cached_site() -> Iterator[None]:
     # At import there are no models yet.
     from django.contrib.sites import models
 
-    models.SITE_CACHE[1] = models.Site.from_db(
-        "default", ["id", "domain", "name"], [1, "www.example.com", "cached"]
-    )
+    values = [1, "www.example.com", "cached"]
+    models.SITE_CACHE[1] = models.Site.from_db("default", ["id", "domain", "name"], values)
     yield
     models.Site.objects.clear_cache()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import socket
 from typing import Any
+
+from tests.support.processes import answers
 
 SECRET_KEY = "tests"
 USE_TZ = True
@@ -48,9 +49,7 @@ def server(variable: str, default: str, engine: str, driver: str) -> dict[str, A
     if match is None or importlib.util.find_spec(driver) is None:
         return None
     user, password, host, port = match.groups()
-    try:
-        socket.create_connection((host, int(port)), timeout=2).close()
-    except OSError:
+    if not answers(f"{host}:{port}"):
         return None
     return {
         "ENGINE": engine,

@@ -180,7 +180,6 @@ def both(folder):
 
 CONTRIB = "docs/howto/from-contrib.md"
 INDEX, PAGE = (take(*QUICK_START, number, "xml").text.encode() for number in (0, 1))
-SUGGESTED = take(CONTRIB, "Replace methods with columns")
 SUGGESTIONS = take(CONTRIB, "Replace methods with columns", language="text").text
 
 
@@ -254,7 +253,7 @@ def test_old_pages_stay_or_are_redirected(snippet, can, use_urls, settings, both
 
 def test_the_columns_of_the_example_are_suggested(can, monkeypatch, tmp_path):
     """The command reads the source of the class, so the block becomes a file."""
-    (tmp_path / "shop_sitemaps.py").write_text(SUGGESTED.text)
+    (tmp_path / "shop_sitemaps.py").write_text(take(CONTRIB, "Replace methods with columns").text)
     monkeypatch.syspath_prepend(tmp_path)
     register("products", import_module("shop_sitemaps").Products)
     del sys.modules["shop_sitemaps"]
@@ -300,7 +299,6 @@ PRICE, IMAGE = ["shop:price/@*", "shop:price/text()"], "image:image/image:loc/te
 RULES = f"{inline(MEDIA[0], 'restriction=')}, {inline(MEDIA[0], 'platform=')}"
 VIDEO = f'videos = lambda self, item: [Video("/a.png", "A", "B", player_loc="/player", {RULES})]'
 NAMES = literal_eval(inline(REFERENCE, "viewnames = ").partition(" = ")[2])
-STATIC = declare(StaticViewSitemap, viewnames=NAMES)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +311,7 @@ STATIC = declare(StaticViewSitemap, viewnames=NAMES)
         (VIDEO, "video:video/video:restriction/text()", ["DE AT"]),
         (VIDEO, "video:video/video:platform/text()", ["tv"]),
         (VIDEO, "video:video/*/@relationship", ["allow", "deny"]),
-        (STATIC, LOC, [f"{BASE}/", f"{BASE}/about/"]),
+        (declare(StaticViewSitemap, viewnames=NAMES), LOC, [f"{BASE}/", f"{BASE}/about/"]),
     ],
 )
 def test_a_class_with_a_line_of_the_page_gives_what_the_page_says(line, query, found, can, both):

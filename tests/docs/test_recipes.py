@@ -43,8 +43,6 @@ SERVING, CACHING = "docs/howto/serve.md", "docs/howto/cache.md"
 FILES = take(SERVING, "nginx", language="nginx").text
 SEVERAL = take(SERVING, "Several web servers", language="sh").text
 STORAGE = take(SERVING, "Object storage", language="sh").text
-CACHE = take(CACHING, "nginx", language="nginx").text
-DIRECTIVES = take(CACHING, "CDN")
 VIEWS = f"{__name__}.SITEMAPS"
 #: The number of seconds after which a server has failed.
 SECONDS = 30
@@ -53,15 +51,11 @@ ARTICLE = Route("article", slug=F("slug"))
 
 def sections():
     """Return a section of each form of files: by keys, by positions, as text, of views, and of contrib."""
+    listed = {"items": lambda self: range(Category.objects.count()), "limit": 3}
     return {
         "columns": declare(model=Article, location=ARTICLE, lastmod=F("updated"), limit=10),
         "views": declare(StaticViewSitemap, viewnames=("home", "about")),
-        "listed": declare(
-            Sitemap,
-            items=lambda self: range(Category.objects.count()),
-            location=lambda self, item: f"/listed/{item}/",
-            limit=3,
-        ),
+        "listed": declare(Sitemap, location=lambda self, item: f"/listed/{item}/", **listed),
         "texts": declare(model=Word, location=Route("word", word=F("word")), format="text", limit=4),
         "contrib": GenericSitemap({"queryset": Article.objects.order_by("pk"), "date_field": "updated"}),
     }
@@ -83,7 +77,9 @@ def expected():
     }
 
 
-def write_rows():
+@pytest.fixture(autouse=True)
+def _rows(settings):
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
     now = timezone.now() - timedelta(minutes=30)
     Article.objects.bulk_create(Article(pk=n, slug=f"a{n}", updated=now) for n in range(1, 26))
     Category.objects.bulk_create(Category(pk=n, slug=f"c{n}") for n in range(1, 6))
@@ -197,8 +193,7 @@ def nginx(http, folder):
 
         def answers():
             assert process.poll() is None, (folder / "errors.log").read_text()
-            with socket.socket() as client:
-                return client.connect_ex(("127.0.0.1", port)) == 0
+            return processes.answers(f"127.0.0.1:{port}")
 
         try:
             processes.until(answers, "nginx does not answer")
@@ -206,12 +201,6 @@ def nginx(http, folder):
         finally:
             process.kill()
             process.wait(30)
-
-
-@pytest.fixture(autouse=True)
-def _configured(settings):
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-    write_rows()
 
 
 @pytest.fixture
@@ -458,7 +447,7 @@ class Origin:
 
 
 @pytest.fixture
-def views(_configured, settings):
+def views(_rows, settings):
     settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": VIEWS, "LIVE_SECONDS": 0}
     settings.ALLOWED_HOSTS = ["www.example.com", "127.0.0.1"]
     origin = Origin()
@@ -483,7 +472,7 @@ class TestNginx:
     @pytest.fixture
     def in_front(self, tmp_path, stack, views):
         def start(without=""):
-            text = CACHE
+            text = take(CACHING, "nginx", language="nginx").text
             for documented, used in {
                 "/var/cache/nginx/sitemaps": f"{tmp_path}/cache",
                 "http://127.0.0.1:8000;": f"{views.address};",
@@ -601,7 +590,7 @@ class TestACdn:
         """Run the cache in front of views with the documented directives, or with other values for some."""
 
         def start(**directives):
-            documented = run(DIRECTIVES).SITEMAPS09
+            documented = run(take(CACHING, "CDN")).SITEMAPS09
             assert documented["BASE_URL"] == BASE
             configure(CACHE_CONTROL={**documented["CACHE_CONTROL"], **directives})
             return cdn(views.address)

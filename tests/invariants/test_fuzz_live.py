@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -28,6 +27,7 @@ from tests.invariants.fuzz_live.faults import (
 from tests.invariants.fuzz_live.history import History
 from tests.invariants.fuzz_live.site import Site, configured
 from tests.support.databases import ALIASES, require
+from tests.support.processes import answers
 from tests.support.published import quick_folder
 from tests.support.services import REDIS
 
@@ -105,9 +105,4 @@ def play(case, using, register):
 
 
 def available_caches():
-    host, _, port = REDIS.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=2).close()
-    except OSError:
-        return tuple(name for name in CACHES if name != "redis")
-    return CACHES
+    return CACHES if answers(REDIS) else tuple(name for name in CACHES if name != "redis")

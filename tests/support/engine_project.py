@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -37,7 +36,7 @@ from django_sitemaps09 import Route
 from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
-from tests.support.processes import DEADLINE, ended, environment, started, until
+from tests.support.processes import DEADLINE, answers, ended, environment, started, until
 from tests.support.published import quick_folder
 from tests.support.sections import Numbers, declare, listing
 
@@ -238,9 +237,8 @@ def fill(using="default"):
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
     # Later entries are longer than the first ones, so they exceed pages based on the first ones.
     slugs = (f"a{i}{'x' * 100 * (i > ROWS // 2)}" for i in range(1, ROWS + 1))
-    Article.objects.using(using).bulk_create(
-        Article(pk=i, slug=slug, updated=first + timedelta(hours=i)) for i, slug in enumerate(slugs, 1)
-    )
+    rows = (Article(pk=i, slug=text, updated=first + timedelta(hours=i)) for i, text in enumerate(slugs, 1))
+    Article.objects.using(using).bulk_create(rows)
 
 
 def exported(folder, engine, *names, **options):
@@ -479,12 +477,9 @@ def require(broker):
         services.require_packages("django_tasks_db" if broker == "tasks" else "celery")
     if broker == "redis":
         services.require_redis()
-    if broker == "rabbitmq":
-        host, _, port = RABBITMQ.rpartition("@")[2].rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), timeout=2).close()
-        except OSError:
-            services.missing(f"no RabbitMQ answers at {host}:{port}: see tests/support/engine_project.py")
+    address = RABBITMQ.rpartition("@")[2]
+    if broker == "rabbitmq" and not answers(address):
+        services.missing(f"no RabbitMQ answers at {address}: see tests/support/engine_project.py")
 
 
 @pytest.fixture(scope="session")

@@ -45,18 +45,9 @@ class RowFactory(DjangoModelFactory):
         return model_class._default_manager.using(using).create(*args, **fields)
 
 
-class CategoryFactory(RowFactory):
-    class Meta:
-        model = models.Category
-
-    slug = factory.Sequence("category-{}".format)
-
-
-class TagFactory(RowFactory):
-    class Meta:
-        model = models.Tag
-
-    name = factory.Sequence("tag-{}".format)
+made = {"FACTORY_CLASS": RowFactory}
+CategoryFactory = factory.make_factory(models.Category, slug=factory.Sequence("category-{}".format), **made)
+TagFactory = factory.make_factory(models.Tag, name=factory.Sequence("tag-{}".format), **made)
 
 
 class ArticleFactory(RowFactory):

@@ -18,7 +18,6 @@ from django_sitemaps09.export import export
 from tests import urls
 from tests.support.sections import Numbers
 
-POLICY = "default-src 'self'"
 INSPECTOR = include("django_sitemaps09.tools.inspector.urls")
 urlpatterns = [
     path("sitemaps/", INSPECTOR, {"permission": "shop.view_product"}),
@@ -32,7 +31,7 @@ def sends_policy(get_response):
 
     def respond(request):
         response = get_response(request)
-        response["Content-Security-Policy"] = POLICY
+        response["Content-Security-Policy"] = "default-src 'self'"
         return response
 
     return respond
@@ -71,10 +70,8 @@ def client_of(name="", *permissions, **attributes):
     if name:
         user = User.objects.create_user(name, **attributes)
         for permission in permissions:
-            app, _, codename = permission.partition(".")
-            user.user_permissions.add(
-                Permission.objects.get(content_type__app_label=app, codename=codename)
-            )
+            app, _, name = permission.partition(".")
+            user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=name))
         client.force_login(user)
     return client
 

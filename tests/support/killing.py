@@ -18,9 +18,7 @@ import pytest
 
 from tests.support.internals import LocalStore
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
-)
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 
 
 def die_at(point, folder, *, in_workers=False):

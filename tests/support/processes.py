@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 #: The checkout, which contains `tests` and `django_sitemaps09`.
@@ -21,6 +23,14 @@ def until(condition, what):
         if time.monotonic() > deadline:
             raise TimeoutError(what)
         time.sleep(0.01)
+
+
+def answers(address):
+    """Return whether a server accepts connections at an address, such as `127.0.0.1:6379`."""
+    host, _, port = address.rpartition(":")
+    with suppress(OSError), socket.create_connection((host, int(port)), timeout=2):
+        return True
+    return False
 
 
 def environment(folder, settings, **variables):

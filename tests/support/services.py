@@ -21,6 +21,8 @@ import pytest
 from django.db import connections
 from django.test import override_settings
 
+from tests.support.processes import answers
+
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
 REQUIRED = os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1"
 #: Whether the running test is marked `services`. All tests that can be skipped here must be marked.
@@ -33,11 +35,8 @@ def must_be_marked():
 
 
 def require_redis():
-    host, _, port = REDIS.rpartition(":")
     require_packages("redis")
-    try:
-        socket.create_connection((host, int(port)), timeout=2).close()
-    except OSError:
+    if not answers(REDIS):
         missing(f"no Redis answers at {REDIS}: see tests/support/services.py")
 
 
@@ -97,13 +96,9 @@ def bucket(s3, declare):
 def shared_cache(settings):
     """Use Redis as Django's default cache, with separate keys for this test."""
     require_redis()
-    settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": f"redis://{REDIS}",
-            "KEY_PREFIX": token_hex(8),
-        }
-    }
+    backend = "django.core.cache.backends.redis.RedisCache"
+    cache = {"BACKEND": backend, "LOCATION": f"redis://{REDIS}", "KEY_PREFIX": token_hex(8)}
+    settings.CACHES = {"default": cache}
 
 
 def unavailable_cache():

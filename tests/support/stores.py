@@ -38,9 +38,8 @@ def store(request, folder):
 
 
 def below(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def saved(alias):

@@ -50,9 +50,8 @@ def section(queryset, key):
 def make_coupons(using):
     """Create 20 coupons, four of them without a key, and return all of them."""
     Coupon.objects.using(using).all().delete()
-    Coupon.objects.using(using).bulk_create(
-        Coupon(number=number, code=number if number % 5 else None) for number in range(20)
-    )
+    coupons = (Coupon(number=number, code=number if number % 5 else None) for number in range(20))
+    Coupon.objects.using(using).bulk_create(coupons)
     return Coupon.objects.using(using).all()
 
 

@@ -24,9 +24,8 @@ NOT_XML = tuple(map(chr, (0x0, 0xB, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)))
 
 
 def parse(document):
-    return etree.fromstring(
-        document, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    )
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    return etree.fromstring(document, parser)
 
 
 def write(batches, limits=None, *, kind=URLSET, base="", namespaces=None):
