@@ -154,7 +154,6 @@ PRIORITIES = [0.5, "0.8", Decimal("0.30"), Decimal(1), 1, 0, 0.0, 0.1 + 0.2, "",
 DICTS = [{"path": "/d/1", "when": EARLY}, {"path": "/d/2", "when": MIDDLE}]
 PATHS = ["/?a=1&b=2", "/<tag>", '/"quoted"', "/it's", "/ü/日本", "/a b", "/100%25", "/&amp;"]
 ANY = [Anything()]
-THINGS = [SimpleNamespace(get_absolute_url=lambda: "/thing")]
 BY_PK = Article.objects.order_by("pk")
 
 HOOKS = {
@@ -209,7 +208,7 @@ HOOKS = {
         ["home", "about"], changefreq="daily", location=lambda self, item: reverse(item)
     ),
     "items_as_dicts": of(DICTS, location=itemgetter("path"), lastmod=itemgetter("when")),
-    "items_as_objects": of(THINGS),
+    "items_as_objects": of([SimpleNamespace(get_absolute_url=lambda: "/thing")]),
     "items_as_a_queryset": of(
         Article.objects.order_by("-pk"), limit=2, lastmod=updated, priority=lambda self, item: item.weight
     ),
@@ -254,9 +253,7 @@ TIMES = {
         one=timed(EARLY, get_latest_lastmod=lambda self: None, limit=1), other=timed(EARLY)
     ),
     "newest_time_as_a_class_attribute": of(BARE, latest_lastmod=MIDDLE),
-    "limits": each(
-        **{s: of(SEVEN, limit=n, lastmod=updated) for s, n in (("two", 2), ("seven", 7), ("eight", 8))}
-    ),
+    "limits": each(**{f"of_{limit}": of(SEVEN, limit=limit, lastmod=updated) for limit in (2, 7, 8)}),
     "one_section_in_pages": of(
         SEVEN, limit=3, lastmod=lambda self, item: None if item.slug == "n6" else item.updated
     ),

@@ -78,7 +78,6 @@ def written(view, declared):
 
 both_views = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
 FORMS = [lambda value: timed(value)(COMPAT_BASES), lambda value: constant(value)(COMPAT_BASES)]
-forms = pytest.mark.parametrize("form", FORMS, ids=["method", "attribute"])
 
 
 #: A time or a date, its text, and that of the header.
@@ -100,7 +99,7 @@ TIMES = [
 @pytest.mark.parametrize("use_tz", [True, False])
 @pytest.mark.parametrize("contribs_app", [True, False])
 @both_views
-@forms
+@pytest.mark.parametrize("form", FORMS, ids=["method", "attribute"])
 def test_a_time_is_written_in_utc_with_its_seconds_whatever_zone_is_active(
     view, form, contribs_app, use_tz, active, settings, request
 ):

@@ -142,8 +142,7 @@ def test_what_contribs_template_writes_as_nothing_is_no_element_and_not_reported
 @pytest.mark.parametrize(("value", "text"), TEXTS.values(), ids=TEXTS)
 def test_text_and_numbers_are_written_as_by_contribs_template(value, text):
     for section in (opaque(changefreq=value), compiled(changefreq=value)):
-        found = [element(way(section), "changefreq") for way in (compatible, contribs)]
-        assert found == [text, text]
+        assert [element(way(section), "changefreq") for way in (compatible, contribs)] == [text, text]
     if text == "daily":
         assert element(native(opaque(changefreq=value)), "changefreq") == text
 

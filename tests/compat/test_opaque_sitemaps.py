@@ -217,9 +217,7 @@ HOOKS = [
         *((Things, Things, name, {**value, "autospec": True}, [text] * 2) for name, value, text in HOOKS),
     ],
 )
-def test_a_patch_of_a_class_is_called_until_it_is_removed(
-    section, base, name, given, expected, serve, tmp_path
-):
+def test_a_patch_of_a_class_is_called_while_it_lasts(section, base, name, given, expected, serve, tmp_path):
     serve(section)
     element = name if name in HOOKS_OF_THINGS else "loc"
     before = on_both(element)
@@ -231,8 +229,7 @@ def test_a_patch_of_a_class_is_called_until_it_is_removed(
 
 
 def test_a_patch_of_an_instance_or_of_what_calls_hooks_in_contrib_is_called(serve):
-    section = serve(Things())
-    with mock.patch.object(section, "get_urls", **PATCHED):
+    with mock.patch.object(serve(Things()), "get_urls", **PATCHED):
         assert on_both() == ([ELSEWHERE], [ELSEWHERE])
     assert live("/contrib.xml") == named(1, 2)
     with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):

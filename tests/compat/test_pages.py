@@ -104,9 +104,7 @@ def test_what_is_active_around_the_view_is_active_for_its_items():
     assert url["location"] == "http://example.com/about/None/Europe/Zurich/None/none/"
 
 
-@pytest.mark.parametrize(
-    "template", [None, "<a/>", "{% for url in urlset %}{{ url.location }}{% endfor %}"]
-)
+@pytest.mark.parametrize("template", [None, "<a/>", "{% for u in urlset %}{{ u.location }}{% endfor %}"])
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -365,10 +363,6 @@ def on_both(items, **attributes):
     return [declare(base, **found)() for base in (contrib.Sitemap, Sitemap)]
 
 
-def letters():
-    return ["a", "b"]
-
-
 def answer(sitemap, number):
     """Return a paginator's page, or the error that it raises. Instances of raw querysets are not equal."""
     try:
@@ -401,7 +395,7 @@ def test_a_paginator_sees_what_contribs_list_holds(items, languages, each, limit
 
 def test_a_project_can_use_its_items_as_the_list_that_they_were():
     """`_items()` and `paginator` may be overridden, and may call `super()`."""
-    uses = [sitemap._items() for sitemap in on_both(letters)]
+    uses = [sitemap._items() for sitemap in on_both(lambda: ["a", "b"])]
     for items in uses:
         assert items + [("c", "en")] == [*items, ("c", "en")]  # noqa: RUF005 as in a project
         assert items == [*items]

@@ -25,7 +25,6 @@ from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 Leaves = section(COMPAT_BASES, LEAVES, lastmod=updated)
-VIEWS = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
 
 
 def get(view=views.sitemap, declared=Leaves, path="/", **options):
@@ -55,12 +54,9 @@ def test_our_templates_replace_contribs_even_without_our_app():
     for name in ("sitemap.xml", "sitemap_index.xml"):
         assert loader.get_template(name).origin.name.startswith(str(ROOT / "django_sitemaps09"))
     dated = declare(Sitemap, items=lambda self: ["/a/"], lastmod=LATE, location="/a/")
-    with modify_settings(
-        INSTALLED_APPS={"append": "django.contrib.sitemaps", "remove": "django_sitemaps09"}
-    ):
-        content, theirs = (
-            get(view, dated).render().content for view in (views.sitemap, contrib_views.sitemap)
-        )
+    contribs, ours = "django.contrib.sitemaps", "django_sitemaps09"
+    with modify_settings(INSTALLED_APPS={"append": contribs, "remove": ours}):
+        content, theirs = (get(each.sitemap, dated).render().content for each in (views, contrib_views))
     # Contrib writes the date in the local time zone.
     assert b"<lastmod>2026-01-02</lastmod>" in theirs
     assert b"<lastmod>2026-01-02T02:15:59Z</lastmod>" in content
@@ -69,7 +65,7 @@ def test_our_templates_replace_contribs_even_without_our_app():
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
 def test_templates_of_the_project_need_no_file(name):
     own = {name: "<own>{{ urlset|length }}{{ sitemaps|length }}{{ request.path }}</own>"}
-    url = "/limits/sitemap-two.xml" if name == "sitemap.xml" else "/limits/index.xml"
+    url = "/limits/sitemap-of-2.xml" if name == "sitemap.xml" else "/limits/index.xml"
     options = {
         "loaders": [("django.template.loaders.locmem.Loader", own)],
         "context_processors": ["django.template.context_processors.request"],
@@ -97,7 +93,6 @@ def first(**values):
     return of("urlset", lambda urls: urls[0].update(values))
 
 
-ALTERNATES = [{"location": "/fr/", "lang_code": "fr"}]
 URLSET = {
     "reads": of("urlset", lambda urls: [dict(url) for url in urls]),
     "appends": of("urlset", lambda urls: urls.append({"location": "http://x.example/?a&b"})),
@@ -105,7 +100,7 @@ URLSET = {
     "sorts": of("urlset", lambda urls: urls.sort(key=lambda url: url["location"], reverse=True)),
     "changes values in place": first(location="https://b.example/", lastmod=LATE, priority="0.9"),
     "takes values away in place": first(lastmod=None, priority="", item=None),
-    "sets alternates": first(alternates=ALTERNATES),
+    "sets alternates": first(alternates=[{"location": "/fr/", "lang_code": "fr"}]),
     "drops keys": of("urlset", lambda urls: [url.pop("alternates") for url in urls]),
     "replaces the list": lambda r: r.context_data.update(urlset=({"location": "http://y/"},)),
     "drops the list": lambda r: r.context_data.pop("urlset") and None,
@@ -134,9 +129,7 @@ INDEX = {
 EDITS = {"sitemap": URLSET, "index": INDEX}
 
 
-@pytest.mark.parametrize(
-    ("view", "edit"), [(view, edit) for view, edits in EDITS.items() for edit in edits]
-)
+@pytest.mark.parametrize(("view", "edit"), [(view, edit) for view in EDITS for edit in EDITS[view]])
 def test_a_context_counts_however_it_is_changed_before_the_rendering(view, edit, editing):
     editing(EDITS[view][edit])
     for name in ("languages_with_a_default", "tree_as_class_and_instance"):
@@ -165,7 +158,7 @@ def test_the_stock_template_and_the_writer_produce_the_same_document(name, editi
     assert [canonical_answer(COMPAT, url) for url in urls] == before
 
 
-@VIEWS
+@pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
 def test_a_response_is_a_template_response_that_is_rendered_once(view):
     response, rendered = get(view), []
     response.add_post_render_callback(rendered.append)
@@ -187,9 +180,8 @@ def test_a_response_is_a_template_response_that_is_rendered_once(view):
 
 @pytest.mark.parametrize("name", ["index", "sitemap"])
 def test_a_view_takes_contribs_arguments_and_needs_no_sections(name):
-    theirs, ours = (
-        inspect.signature(getattr(module, name)).parameters.items() for module in (contrib_views, views)
-    )
+    both = (getattr(module, name) for module in (contrib_views, views))
+    theirs, ours = (inspect.signature(view).parameters.items() for view in both)
     expected = [(key, each.kind, None if key == "sitemaps" else each.default) for key, each in theirs]
     assert [(key, each.kind, each.default) for key, each in ours] == expected
 
