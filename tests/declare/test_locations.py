@@ -238,8 +238,7 @@ def test_a_route_a_method_and_a_constant_are_quoted_in_the_same_way(slug):
 def test_a_column_of_paths_is_quoted_as_by_methods():
     slugs = ["100%", "%41", "[a]\\b", "ü", "plain", "a&b'c", "a#b?c", "a/../b", "\N{GRINNING FACE}"]
     method = of(*(f"/{slug}" for slug in slugs))
-    column = words(*slugs, location=Concat(Value("/"), "name"))
-    found, skipped = listed(column)
+    found, skipped = listed(words(*slugs, location=Concat(Value("/"), "name")))
     assert (found, found[0]) == (listed(method)[0], "/100%25")
     assert [error[1:] for error in skipped] == [error[1:] for error in listed(method)[1]]
 
@@ -275,21 +274,16 @@ WAYS = {
     "contrib": lambda *urls, **attributes: of(*urls, base=ContribSitemap, **attributes),
     "overriding": lambda *urls, **attributes: through_get_urls(of(*urls, **attributes)),
     "expression": words,
-    "function": lambda *urls, **attributes: words(
-        *urls, location=Concat(F("name"), Value("")), **attributes
-    ),
+    "function": lambda *urls, **others: words(*urls, location=Concat(F("name"), Value("")), **others),
 }
 OPAQUE, LISTS, COLUMNS = ["contrib", "overriding"], ["method", "contrib"], ["expression", "function"]
 EACH, METHOD, CONTRIB, EXPRESSION = [*LISTS, *COLUMNS], ["method"], ["contrib"], ["expression"]
 DOCS, BOOK = "//docs.example.com/x/", "https://xn--bcher-kva.example"
-NOT_DOCS = (
-    "'https://docs.example.com/x/' is not on https://www.example.com: use a path that begins with one "
-)
-NOT_DOCS += "slash, or add its host to the sitemap's `hosts`"
+NOT_DOCS = "'https://docs.example.com/x/' is not on https://www.example.com: use a path that begins "
+NOT_DOCS += "with one slash, or add its host to the sitemap's `hosts`"
 EARLIER = "an earlier location of the page is empty, too"
 EVIL = ["/a/", ".evil.com/", "@evil.com/", ":8443/", "b/", "?c"]
 HOSTS = {"hosts": ["docs.example.com"]}
-LAZY = [lazystr("/a/"), lazystr(""), lazystr("?p=1")]
 
 
 def at(domain, **attributes):
@@ -320,7 +314,7 @@ CASES = [
     (CONTRIB, [DOCS], {"protocol": "http", "hosts": ["http://docs.example.com"]}, [f"http:{DOCS}"], []),
     # An empty location is the home page, and a query belongs to it.
     (LISTS, ["/a/", "", "?p=1"], {}, ["/a/", "/", "/?p=1"], []),
-    (LISTS, LAZY, {}, ["/a/", "/", "/?p=1"], []),
+    (LISTS, [lazystr("/a/"), lazystr(""), lazystr("?p=1")], {}, ["/a/", "/", "/?p=1"], []),
     (LISTS, ["", "/a/", "", "", "?p=1", "?p=1"], {}, ["/", "/a/", "/?p=1", "/?p=1"], [EARLIER] * 2),
     (COLUMNS, ["/a/", "", "?p=1"], {}, ["/a/"], ["", ""]),
     # It is one for each language. A document names the same problem of an item once.
@@ -362,8 +356,7 @@ def test_urls_of_get_urls_are_on_their_hosts():
 
 def test_an_opaque_class_links_to_the_host_that_two_slashes_name():
     attributes = {"i18n": True, "languages": ["en", "de"], "alternates": True}
-    section = WAYS["contrib"](DOCS, **HOSTS, **attributes)
-    [done] = rendered(compiled(section))
+    [done] = rendered(compiled(WAYS["contrib"](DOCS, **HOSTS, **attributes)))
     assert done.text.count(f'href="https:{DOCS}"') == done.text.count("href=") == 4
 
 

@@ -191,8 +191,7 @@ def in_columns(name, args, kwargs):
         (Route(name, *map(F, map(str, range(len(args)))), **{key: F(key) for key in kwargs}), every),
         (Route(name, *[F("x"), *args[1:]][: len(args)], **{**kwargs, **first}), every[:1]),
     ):
-        columns = [[value] * 3 for value in values]
-        composed = route.compiled().compose(columns)
+        composed = route.compiled().compose([[value] * 3 for value in values])
         if composed is not None:
             texts = composed.texts()
             assert texts == [expected(name, args, kwargs)] * 3
@@ -438,10 +437,8 @@ def test_each_thread_has_its_own_language_and_prefix():
 short = st.text(max_size=5)
 numbers = st.integers() | st.integers(0, 99) | st.booleans() | st.floats() | st.decimals(allow_nan=False)
 texts = st.text(max_size=12) | st.text("abcAZ09-_/.%?# äß\n", max_size=8) | st.binary(max_size=4)
-others = (
-    st.none() | st.uuids() | st.uuids().map(str) | st.dates() | short.map(mark_safe) | short.map(lazystr)
-)
-values = texts | numbers | others
+others = st.none() | st.uuids() | st.uuids().map(str) | st.dates()
+values = texts | numbers | others | short.map(mark_safe) | short.map(lazystr)
 names = st.sampled_from(sorted({name for name, _, _ in MATCHING}))
 keys = st.sampled_from(sorted({key for _, _, kwargs in CASES for key in kwargs}))
 keywords = st.dictionaries(keys, values, max_size=2)
@@ -453,9 +450,7 @@ def test_any_values_return_the_same_as_reverse(name, arguments, way):
     assert way(name, *arguments) == expected(name, *arguments)
 
 
-@given(
-    data=st.data(), case=st.sampled_from([each for each in MATCHING if each[2]]), way=st.sampled_from(WAYS)
-)
+@given(st.data(), st.sampled_from([case for case in MATCHING if case[2]]), st.sampled_from(WAYS))
 @settings(max_examples=300)
 def test_any_values_of_the_right_arguments_return_the_same_as_reverse(data, case, way):
     name, _, arguments = case

@@ -34,7 +34,6 @@ from tests.support.sections import declare
 
 __all__ = ["apps", "registry"]
 
-LETTERS = "letters (a-z, A-Z), digits, hyphens and underscores"
 LOOKALIKE = MappingProxyType(MINE)
 LIST = [("mine", Sitemap)]
 GENERIC = GenericSitemap({"queryset": Article.objects.all()})
@@ -57,7 +56,7 @@ def test_a_class_an_instance_or_a_factory_is_registered_by_a_function_or_a_decor
 
 def test_a_name_that_no_url_can_have_is_refused(registry):
     for name in ("", " ", "a b", "a.b", "a/b", "..", "ä", "a\n", "\na", "a%20", "а", "１"):  # noqa: RUF001
-        assert LETTERS in refused(register, name, Sitemap)
+        assert "letters (a-z, A-Z), digits, hyphens and underscores" in refused(register, name, Sitemap)
     for name in ("index", "INDEX", "Index"):
         assert "reserved" in refused(register, name, Sitemap)
     for name, said in ((1, "1 (int)"), (None, "None"), (("a",), "('a',) (tuple)"), (b"a", "b'a' (bytes)")):
@@ -304,8 +303,7 @@ def test_rows_of_a_chosen_sitemap_are_those_of_the_site_too():
 
 def run(code, *paths):
     environ = {"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))}
-    process = started("-W", "error::DeprecationWarning", "-c", code, environ=environ)
-    status, out, err = ended(process)
+    status, out, err = ended(started("-W", "error::DeprecationWarning", "-c", code, environ=environ))
     assert (status, err) == (0, "")
     return out.split()
 

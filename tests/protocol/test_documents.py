@@ -181,10 +181,9 @@ class TestAUrlset:
             "lastmod": {"lastmods": values}, "changefreq": {"changefreqs": values},
             "priority": {"priorities": values},
         }  # fmt: skip
+        batch = Batch(["first", "second", "third"], [fine])
         with pytest.raises(TextError, match="second") as raised:
-            write(
-                [replace(Batch(["first", "second", "third"], [fine]), **changed[field])], namespaces=LINKS
-            )
+            write([replace(batch, **changed[field])], namespaces=LINKS)
         assert isinstance(raised.value, SitemapError | ValueError)
         assert repr(bad) in str(raised.value)
 
@@ -392,9 +391,7 @@ languages = st.sampled_from(["en", "de", "pt-BR", "zh-Hant-TW", "x-default", "es
     cuts=st.lists(st.integers(0, 5), max_size=5), urls=st.integers(1, 12),
     near=st.integers(0, 500) | st.integers(-14, -1),
 )  # fmt: skip
-def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
-    name, batch, base, cuts, urls, near
-):
+def test_documents_within_limits_have_each_fitting_item_once_and_whole(name, batch, base, cuts, urls, near):
     """A document is cut where the next item would not fit."""
     kind = FORMATS[name]
     places, counts = range(len(batch.keys)), list(batch.counts())

@@ -161,8 +161,7 @@ def test_a_tag_that_google_dropped_is_refused_with_what_to_do_and_any_other_one_
         (News, OF_NEWS, "News: Google News no longer supports {}"),
     ):
         for name in names:
-            says = f"^{reason.format(name)}; remove the listed arguments$"
-            with pytest.raises(TypeError, match=says):
+            with pytest.raises(TypeError, match=f"^{reason.format(name)}; remove the listed arguments$"):
                 kind(**LEAST[kind], **{name: "a"})
     for kind, least in LEAST.items():
         with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
@@ -315,9 +314,8 @@ EXTENSION = Extension("geo", GEO, xml)
 def read_extension(elements):
     """Return the elements after `loc`, and check that the rest of the document is unchanged."""
     url = "<url><loc>https://example.com/{}</loc>{}</url>".format
-    document = (
-        f'<urlset xmlns="{SITEMAP_NAMESPACE}" xmlns:geo="{GEO}">{url(1, elements)}{url(2, "")}</urlset>'
-    )
+    urls = url(1, elements) + url(2, "")
+    document = f'<urlset xmlns="{SITEMAP_NAMESPACE}" xmlns:geo="{GEO}">{urls}</urlset>'
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     root = etree.fromstring(document.encode(), parser)
     assert [url.tag for url in root] == [f"{{{SITEMAP_NAMESPACE}}}url"] * 2
@@ -456,9 +454,8 @@ def test_400_elements_and_50_levels_are_accepted():
         assert extension_text(EXTENSION, text) == text
 
 
-contents = st.text(
-    st.sampled_from("&<>\"' \t\n\r]") | st.characters(exclude_categories=("Cs", "Cc", "Cn")), max_size=6
-)
+characters = st.sampled_from("&<>\"' \t\n\r]") | st.characters(exclude_categories=("Cs", "Cc", "Cn"))
+contents = st.text(characters, max_size=6)
 
 
 def escape(text):

@@ -440,7 +440,6 @@ def test_empty_pages_are_not_read_again_by_a_result_that_follows():
         return (urls, 0) if size is None or urls <= FULL else None
 
     done = list(render_all(places(len(sizes)), submit, join=join))
-    assert [(page.number, rendered.urls) for page, rendered in done] == [
-        *((1, 0), (2, 0), (3, 40), (8, FULL), (9, 0), (10, 0), (11, HALF), (12, 0))
-    ]
+    expected = [(1, 0), (2, 0), (3, 40), (8, FULL), (9, 0), (10, 0), (11, HALF), (12, 0)]
+    assert [(page.number, rendered.urls) for page, rendered in done] == expected
     assert [page.after for page, _ in done[1:]] == [page.until for page, _ in done[:-1]]

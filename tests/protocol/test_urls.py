@@ -90,10 +90,7 @@ REASONS = {
         *('https://a"b', "https://a,b", "https://*", "https://%0d%0a", "https://a%20b", "https://$a"),
         # A host becomes the name of a folder, and several Unicode characters stand for more than one dot.
         *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
-        *(
-            "https://\u2024\u2024", "https://\u2025", "https://a\u2025b", "https://ä\u2025b",
-            "https://\u2026",
-        ),
+        *("https://\u2024\u2024", "https://\u2025", "https://a\u2025b", "https://ä\u2025b", "https://\u2026"),
         *("https://[1:2]", "https://[::1::]", "https://[1.2.3.4]", "https://[:::]", "https://[::1%25eth0]"),
         *("https://example.com:", "https://https://example.com", "https://http", "https://HTTPS:80"),
         *("https://www.example.comhttps://www.example.com", "https://https:"),

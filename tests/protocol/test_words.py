@@ -28,12 +28,8 @@ from django_sitemaps09.protocol.values import (
 )
 from tests.support.internals import CHANGEFREQS, SafeColumn, w3c
 
-numbers = (
-    st.floats(0, 1)
-    | st.integers(0, 1)
-    | st.decimals(0, 1, places=3)
-    | st.integers(0, 10**60).map(lambda digits: Decimal(digits).scaleb(-60, Context(prec=99)))
-)
+numbers = st.floats(0, 1) | st.integers(0, 1) | st.decimals(0, 1, places=3)
+numbers |= st.integers(0, 10**60).map(lambda digits: Decimal(digits).scaleb(-60, Context(prec=99)))
 
 
 def in_message(code):
@@ -141,10 +137,8 @@ def test_a_code_is_written_as_hreflang_for_any_spelling_of_django_or_a_locale(ex
 @pytest.mark.parametrize(
     "code",
     [
-        *(
-            "", " ", "e", "engl", "english", "en ", " en", "en\n", "-en", "en-", "en--us", "e1", "dé",
-            "en us",
-        ),
+        *("", " ", "e", "engl", "english", "en ", " en", "en\n", "-en", "en-", "en--us", "e1", "dé"),
+        "en us",
         *("en-u", "en-usa", "en-us-hans", "en-1996", "de-1996", "ca-valencia", "ca@valencia", "de@euro"),
         *("sr-latn@latin", "sr@", "en_US.UTF-8", "zh-hans-cn-x", "x", "default", "x_default", "419"),
         *("i-klingon", "\u212ao", "en-\u0661\u0662\u0663", "*", None, 7, b"en", ["en"]),
@@ -305,9 +299,8 @@ def written(moment, zone):
 
 instants = st.datetimes() | st.datetimes().map(lambda moment: moment.replace(microsecond=0))
 #: Two-digit numbers near all limits.
-pairs = st.sampled_from(
-    [0, 1, 2, 4, 11, 12, 13, 15, 19, 20, 23, 24, 28, 29, 30, 31, 32, 59, 60, 61, 63, 99]
-)
+limits = [0, 1, 2, 4, 11, 12, 13, 15, 19, 20, 23, 24, 28, 29, 30, 31, 32, 59, 60, 61, 63, 99]
+pairs = st.sampled_from(limits)
 years = st.sampled_from([0, 1, 4, 100, 400, 999, 1900, 2000, 2023, 2024, 2100, 9999])
 
 
@@ -338,9 +331,8 @@ class TestAColumnOfTexts:
     @given(times=st.lists(st.none() | instants), days=st.lists(st.none() | st.dates()))
     def test_is_what_w3c_makes_of_the_times_or_dates(self, times, days, zone):
         texts = [value and written(value, zone) for value in times]
-        assert list(w3c_texts(texts, times=True, zone=zone)) == [
-            value and w3c(value, UTC) for value in times
-        ]
+        expected = [value and w3c(value, UTC) for value in times]
+        assert list(w3c_texts(texts, times=True, zone=zone)) == expected
         texts = [value and str(value) for value in days]
         assert list(w3c_texts(texts, times=False)) == [value and w3c(value, UTC) for value in days]
 
