@@ -131,9 +131,7 @@ def test_an_invalid_value_is_refused_with_its_key_and_what_it_must_be(key, says,
     error = str(refused(key, value))
     assert re.match(rf"SITEMAPS09\['{key}'\]{says}", error)
     with override_settings(SITEMAPS09={key: value}):
-        assert error in [
-            message.msg for message in conf_checks.check_settings() if message.id == "sitemaps09.E003"
-        ]
+        assert ("sitemaps09.E003", error) in [(each.id, each.msg) for each in conf_checks.check_settings()]
 
 
 def test_an_invalid_value_of_one_key_affects_no_other_key():

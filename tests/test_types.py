@@ -130,10 +130,8 @@ def test_a_location_of_a_wrong_type_is_named(tmp_path):
     ):
         with pytest.raises(ValueError, match=kind):
             template(value)
-    for location, text in (
-        ({7: F("slug")}, r"contains 7 \(int\)"),
-        ({"en": 7}, "value for 'en' must be a Route.*not int"),
-    ):
+    wrong = {r"contains 7 \(int\)": {7: F("slug")}, "value for 'en' must be a Route.*not int": {"en": 7}}
+    for text, location in wrong.items():
         section = declare(model=Article, location=location, i18n=True)
         [failure] = export(sitemaps={"s": section}, output=tmp_path).failures
         assert re.search(text, failure)

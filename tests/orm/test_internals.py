@@ -28,8 +28,7 @@ pytestmark = pytest.mark.django_db
 def articles():
     category = Category.objects.create(slug="c")
     for number in range(4):
-        article = Article.objects.create(slug=f"a{number}", category=category)
-        Comment.objects.create(article=article)
+        Comment.objects.create(article=Article.objects.create(slug=f"a{number}", category=category))
     return Article.objects.order_by("pk")
 
 
@@ -106,8 +105,7 @@ def test_compile_query(articles):
 
 
 def test_add_condition_and_filter_first(articles):
-    pk = articles[1].pk
-    rows = internals.add_condition(articles, GreaterThan(F("pk"), pk))
+    rows = internals.add_condition(articles, GreaterThan(F("pk"), articles[1].pk))
     assert slugs(rows) == ["a2", "a3"]
     assert slugs(articles) == ["a0", "a1", "a2", "a3"]
     rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
@@ -188,9 +186,8 @@ class TestPatterns:
         resolver = get_resolver("tests.urls")
         [(possibilities, regex, defaults, converters)] = internals.reverse_candidates(resolver, "article")
         [(template, parameters)] = possibilities
-        assert "/" + template % {"slug": "a"} == reverse(
-            "article", urlconf="tests.urls", kwargs={"slug": "a"}
-        )
+        path = reverse("article", urlconf="tests.urls", kwargs={"slug": "a"})
+        assert "/" + template % {"slug": "a"} == path
         assert (parameters, defaults) == (["slug"], {})
         assert "slug" in regex
         assert "slug" in converters
@@ -221,33 +218,29 @@ class TestFields:
         assert internals.value_kind(own()) is None
 
     def test_overridden(self):
-        own = type(
-            "Own", (Article,), {"__module__": __name__, "Meta": type("Meta", (), {"abstract": True})}
-        )
+        meta = type("Meta", (), {"abstract": True})
+        own = type("Own", (Article,), {"__module__": __name__, "Meta": meta})
         assert internals.overridden(Article) == internals.overridden(own) == []
         own.from_db = classmethod(lambda cls, *args: None)
         assert internals.overridden(own) == ["from_db"]
 
     def test_assigned_names(self):
-        rows = Article.objects.annotate(total=Count("comments")).prefetch_related(
-            "comments__article", Prefetch("comments", to_attr="all_comments")
-        )
+        lookups = ("comments__article", Prefetch("comments", to_attr="all_comments"))
+        rows = Article.objects.annotate(total=Count("comments")).prefetch_related(*lookups)
         assert internals.assigned_names(rows) == {"total", "comments", "article", "all_comments"}
         category = Category.objects.create(slug="c")
         assert internals.assigned_names(category.article_set.all()) == {"category"}
 
     def test_compares_exactly(self, using):
         """MariaDB's usual collations ignore case and trailing spaces."""
-        field = Article._meta.get_field("slug")
-        assert internals.compares_exactly(field, using) == (using != "mariadb")
+        assert internals.compares_exactly(Article._meta.get_field("slug"), using) == (using != "mariadb")
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])
     def test_compares_exactly_by_the_collation_of_the_column(self, collation):
         execute("default", "ALTER TABLE tests_article RENAME COLUMN slug TO old_slug")
         execute("default", f"ALTER TABLE tests_article ADD COLUMN slug varchar(10) DEFAULT '' {collation}")
-        field = Article._meta.get_field("slug")
-        assert internals.compares_exactly(field, "default") == (not collation)
+        assert internals.compares_exactly(Article._meta.get_field("slug"), "default") == (not collation)
 
 
 def test_queries_have_what_the_package_reads_of_them():

@@ -79,9 +79,7 @@ def test_items_can_set_the_hooks():
     assert "<lastmod>2026-01-02</lastmod><priority>0.8</priority>" in page.text
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("lastmod", "yesterday"), ("changefreq", "sometimes"), ("priority", 7)]
-)
+@pytest.mark.parametrize(("field", "value"), [("lastmod", "soon"), ("changefreq", "soon"), ("priority", 7)])
 def test_a_bad_constant_is_an_error_with_expressions_and_otherwise_skipped(field, value):
     with pytest.raises(ImproperlyConfigured, match=rf"Declared\.{field}.*Change or remove it.*method"):
         compiled(declare(model=Article, location=Value("/x/"), **{field: value}))
@@ -196,9 +194,7 @@ class Tree:
 
 
 def tree(*counts):
-    return Tree(
-        [[{"location": f"{BASE}/{i}/{j}/"} for j in range(count)] for i, count in enumerate(counts)]
-    )
+    return Tree([[{"location": f"{BASE}/{i}/{j}/"} for j in range(n)] for i, n in enumerate(counts)])
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 50])
@@ -239,9 +235,8 @@ def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
         {"location": "/links/", "alternates": [{"lang_code": "de", "location": "/\x00"}]},
     ]  # fmt: skip
     (done,) = rendered(compiled(Tree([entries])))
-    assert re.findall("<url>(.*)</url>", done.text) == [
-        f"<loc>{BASE}/{name}/</loc>" for name in ("good", "linked", "links")
-    ]
+    expected = [f"<loc>{BASE}/{name}/</loc>" for name in ("good", "linked", "links")]
+    assert re.findall("<url>(.*)</url>", done.text) == expected
     assert [(key, field) for key, field, _ in errors([done])] == [
         ("1/1 (first)", "location"), ("1/2 (second)", "location"), ("1/3 (third)", "location"),
         ("1/4 (None)", "location"), ("1/5 (None)", "lastmod"), ("1/5 (None)", "changefreq"),

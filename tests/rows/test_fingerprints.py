@@ -371,8 +371,7 @@ KEY_COLUMNS = [["pk"], ["slug"], ["category_id", "slug"], ["pk", "category_id"]]
 def test_all_states_of_two_rows_have_different_hashes(using, keys):
     """Among them: a value instead of NULL, and rows that swap a value with one that is NULL or 0."""
     for pk in (1, 4):
-        category = CategoryFactory(using=using, pk=pk)
-        ArticleFactory(using=using, pk=pk, slug=f"s{pk}", category=category)
+        ArticleFactory(using=using, pk=pk, slug=f"s{pk}", category=CategoryFactory(using=using, pk=pk))
     rows = Article.objects.using(using).all()
     times = [None, NOON, *(moment for moment, _ in ZEROS)]
     states = [*product(product(times, (None, ZEROS[1][1])), repeat=2)]

@@ -77,9 +77,8 @@ SUGGESTIBLE = {"reversed": default("Reversed", location=by_route), "related": Re
 
 def populate():
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
-    articles = ARTICLES.bulk_create(
-        Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories)
-    )
+    rows = (Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories))
+    articles = ARTICLES.bulk_create(rows)
     Comment.objects.bulk_create(Comment(article=article) for article in articles[::2])
 
 
@@ -119,9 +118,8 @@ PRIORITY = ("priority runs 1.0", COMMENT, f'{JOIN}, or declare F("relation__fiel
 QUERIES = {
     "a relation": (Related, LOCATION),
     "two hooks": (TwoHooks, LOCATION, PRIORITY),
-    "a field that is loaded late": (
-        default("Deferred", ARTICLES.only("pk")), ("get_absolute_url() runs 1.0", ITSELF, ROUTE),
-    ),
+    "a field that is loaded late":
+        (default("Deferred", ARTICLES.only("pk")), ("get_absolute_url() runs 1.0", ITSELF, ROUTE)),
     "rows by position": (Sliced, LOCATION),
     "items before the first page": (Listed, ("items() runs 1.0", CATEGORY, f"{JOIN}.")),
     "languages": (Translated, ("get_languages_for_item() runs 1.0", COMMENT, f"{JOIN}."), LOCATION),
@@ -235,9 +233,8 @@ def test_a_step_that_takes_a_share_of_a_thousand_items_is_named_with_what_to_dec
         f"priority is a method: {takes(200)} "
         f'Declare priority = F("field"), another expression, or a constant. {SUGGEST}',
     )
-    assert slow(Listed, positions=0.01, items=0.25) == (
-        f"items() returns a list: {takes(250)} If its items are rows, return the queryset instead.",
-    )
+    says = "If its items are rows, return the queryset instead."
+    assert slow(Listed, positions=0.01, items=0.25) == (f"items() returns a list: {takes(250)} {says}",)
     begins = {
         "location is a method: ": slow(Related, instances=0.01, location=0.2),
         "model instances are created, because location, lastmod and priority are methods: ": slow(
@@ -278,10 +275,9 @@ def test_a_step_that_takes_a_share_of_a_thousand_items_is_named_with_what_to_dec
 )  # fmt: skip
 def test_reading_by_position_is_named_if_it_takes_longer_than_necessary(queryset, what, rows):
     declared = declare(get_queryset=lambda self: queryset.all())
-    assert slow(declared, positions=0.25) == (
-        f"items() returns {what}, which is paginated by position: {takes(250)} "
-        "Return a plain queryset, which is read by key ranges.",
-    )
+    says = f"{takes(250)} Return a plain queryset, which is read by key ranges."
+    expected = f"items() returns {what}, which is paginated by position: {says}"
+    assert slow(declared, positions=0.25) == (expected,)
     assert slow(declared, positions=0.24) == ()
 
 

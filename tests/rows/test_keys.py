@@ -90,9 +90,8 @@ def test_rows_that_come_after_the_cut_are_on_one_page_each_within_the_limit(kind
     assert all(part.written.urls <= 4 for part in done)
     assert sum(part.written.urls for part in done) == FIRST + 25
     assert sorted(part.page.number for part in done) == list(range(1, len(done) + 1))
-    assert {page.number: page.after for page in stale}.items() <= {
-        (part.page.number, part.page.after) for part in done
-    }
+    starts = {(part.page.number, part.page.after) for part in done}
+    assert {(page.number, page.after) for page in stale} <= starts
 
 
 @pytest.mark.usefixtures("small_slices")
@@ -378,8 +377,7 @@ def test_a_bound_that_the_database_rejects_does_not_end_a_transaction(using):
 
 
 def keyed(using, model, key="pk"):
-    rows = model._default_manager.using(using)
-    return compiled(declare(queryset=rows, key=key, location="/x/"))
+    return compiled(declare(queryset=model._default_manager.using(using), key=key, location="/x/"))
 
 
 def test_an_identity_names_vendor_table_column_type_and_collation_and_a_position_has_none(using):
@@ -410,9 +408,7 @@ def test_an_identity_names_vendor_table_column_type_and_collation_and_a_position
     assert compiled(declare(Sitemap, get_urls=lambda self, **kwargs: [])).key_identity is None
 
 
-def test_some_hundred_bounds_are_compared_in_one_query_and_numbers_in_none(
-    using, django_assert_num_queries
-):
+def test_hundreds_of_bounds_are_compared_in_one_query_and_numbers_in_none(using, django_assert_num_queries):
     source = keyed(using, Word)
     with CaptureQueriesContext(connections[using]) as captured:
         assert source.in_order([(f"{number:05}",) for number in range(901)])

@@ -223,8 +223,7 @@ def test_no_more_instances_live_than_those_of_a_slice():
         counts.append(len(alive))
         return by_route(self, item)
 
-    section = declare(model=Article, location=location, **BY_TEN)
-    assert sum(counted(section)) == 30 * slices.INSTANCES
+    assert sum(counted(declare(model=Article, location=location, **BY_TEN))) == 30 * slices.INSTANCES
     assert 0 < max(counts) <= 2 * slices.INSTANCES
 
 
@@ -266,9 +265,7 @@ def test_a_route_is_compiled_once_a_language_and_slices_of_many_languages_are_sm
      {"alternates": True, "get_languages_for_item": lambda self, item: SEVERAL[int(item.slug[1:]) % 7]}],
     ids=range(8),
 )  # fmt: skip
-def test_columns_and_methods_give_the_same_bytes_in_slices_of_any_size(
-    monkeypatch, attributes, limit, size
-):
+def test_columns_and_methods_give_the_same_bytes_in_any_slices(monkeypatch, attributes, limit, size):
     rows = articles_in("default", 8)
     columns = {"location": BY_SLUG, "priority": F("weight")}
     methods = {"location": by_route, "priority": lambda self, item: item.weight}
@@ -288,9 +285,8 @@ def test_columns_and_methods_give_the_same_bytes_in_slices_of_any_size(
 
 @pytest.fixture
 def rows(db):
-    Article.objects.bulk_create(
-        Article(slug="" if n % 5 == 4 else f"s{n}", code=f"c{n}" if n % 3 else None) for n in range(20)
-    )
+    texts = (("" if n % 5 == 4 else f"s{n}", f"c{n}" if n % 3 else None) for n in range(20))
+    Article.objects.bulk_create(Article(slug=slug, code=code) for slug, code in texts)
     return Article.objects.all()
 
 
@@ -344,9 +340,8 @@ def test_columns_by_language_create_no_items_and_have_fingerprints(rows):
 
 def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
     english = {**LINKED, **BY_ROUTES, "get_languages_for_item": lambda self, item: ["en"]}
-    wanted = [
-        url for url in page_of(declare(queryset=rows, **LINKED, **BY_METHODS)).locations if "/en/" in url
-    ]
+    all_locations = page_of(declare(queryset=rows, **LINKED, **BY_METHODS)).locations
+    wanted = [url for url in all_locations if "/en/" in url]
     assert page_of(declare(queryset=rows, **english)).locations == wanted
     assert len(wanted) == 16
     hooks = {**LINKED, "x_default": lambda self, item: item.pk % 2 == 0}
@@ -384,9 +379,8 @@ def translations(db):
     categories = {code: Category.objects.create(slug=code) for code in ("en", "de", "fr")}
     slugs, codes = ("one", "eins", "two", "zwei", "drei", "trois"), ("en", "de", "en", "de", "de", "fr")
     for slug, code, weight in zip(slugs, codes, (0.1, 0.1, 0.2, 0.2, 0.3, 0.3), strict=True):
-        Article.objects.create(
-            slug=slug, category=categories[code], weight=weight, published=slug != "zwei"
-        )
+        values = {"category": categories[code], "weight": weight, "published": slug != "zwei"}
+        Article.objects.create(slug=slug, **values)
 
 
 def by_row(**attributes):
@@ -443,8 +437,7 @@ def test_a_row_in_another_language_or_in_none_is_reported_and_one_without_a_loca
     assert len(whole(by_contrib(by_row()))) == 4
     # These two are all, so no line counts the others.
     assert [record.getMessage().partition(", ")[2] for record in caplog.records] == reasons
-    location = {"en": Route("article", slug=F("code")), "de": BY_SLUG}
-    page = page_of(by_row(location=location))
+    page = page_of(by_row(location={"en": Route("article", slug=F("code")), "de": BY_SLUG}))
     assert page.locations == [f"{BASE}{EINS}", f"{BASE}{DREI}"]
     assert len(page.written.errors) == 2
 
