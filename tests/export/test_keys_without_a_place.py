@@ -101,10 +101,8 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(model_of_view, fol
 def test_keys_that_python_cannot_represent_are_skipped_and_counted(kind, field, values, using, folder):
     arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
     fields = {"at": field(primary_key=True, **arguments), "number": models.IntegerField()}
-    rows = " UNION ".join(
-        f"SELECT '{value}'::{kind} AS at, {n} AS number" for n, value in enumerate(values)
-    )
-    declared = section(view(using, rows, **fields)._default_manager.using(using), "pk")
+    selects = (f"SELECT '{value}'::{kind} AS at, {n} AS number" for n, value in enumerate(values))
+    declared = section(view(using, " UNION ".join(selects), **fields)._default_manager.using(using), "pk")
     [found] = export(sitemaps={"s": declared}, output=folder).sections
     assert (found.failure, found.urls, found.skipped_items) == (None, 1, len(values) - 1)
     assert "is out of range" in str(found.errors[0])

@@ -23,7 +23,7 @@ from django.utils.timezone import make_naive
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from lxml import etree
 
-from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, views
+from django_sitemaps09 import News, NewsSitemap, Route, views
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
@@ -76,10 +76,8 @@ def publish(using="default", **times):
 
 
 def news_by_slug(data):
-    leaves = (
-        [node for node in url.iterfind(f"{NEWS}news//*") if not len(node)] for url in etree.fromstring(data)
-    )
-    texts = [{node.tag.removeprefix(NEWS): node.text for node in nodes} or None for nodes in leaves]
+    news = (url.iterfind(f"{NEWS}news//*") for url in etree.fromstring(data))
+    texts = [{e.tag.removeprefix(NEWS): e.text for e in found if not len(e)} or None for found in news]
     return dict(zip(slugs(data), texts, strict=True))
 
 
@@ -218,13 +216,11 @@ def test_news_are_omitted_if_a_method_returns_none_or_news_is_not_a_method(folde
         assert with_news(live(declare(Fresh, news=declared))) == []
 
 
-class Articles(ModelSitemap):
-    model = Article
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
+def times_news(self, item):
+    return News("Times", "en", item.updated or NOW, item.slug)
 
-    def news(self, item):
-        return News("Times", "en", item.updated or NOW, item.slug)
+
+Articles = declare(model=Article, location=Fresh.location, lastmod=F("updated"), news=times_news)
 
 
 class TestNewsOfAnySitemap:
@@ -296,18 +292,9 @@ def test_news_of_a_site_are_those_of_the_host_that_is_served_and_of_each_that_is
         assert [slugs(exported(folder / host)) for host in hosts] == wanted
 
 
-class Small(Fresh):
-    limit = 10
-
-
-class Words(ModelSitemap):
-    """A section of key ranges, so that the index is never empty."""
-
-    model = Word
-    location = Route("word", word=F("word"))
-    limit = 10
-
-
+Small = declare(Fresh, limit=10)
+#: A section of key ranges, so that the index is never empty.
+Words = declare(model=Word, location=Route("word", word=F("word")), limit=10)
 SITEMAPS = {"news": Small, "words": Words}
 
 
@@ -407,9 +394,8 @@ class TestFilesOfNews:
         assert missing.status_code == 404
         assert [name for name in slugs(index.content) if "-news-" in name] == first(2)
         export()
-        assert [response.content for response in found] == [
-            (folder / name).read_bytes() for name in first(2)
-        ]
+        files = [(folder / name).read_bytes() for name in first(2)]
+        assert [response.content for response in found] == files
 
     @pytest.mark.parametrize("reason", ["bytes", "languages"])
     def test_have_the_lowest_numbers_if_a_page_is_split(self, stopped_clock, folder, configure, reason):

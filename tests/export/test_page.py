@@ -148,8 +148,7 @@ def test_a_worker_does_not_choose_what_is_published_or_where(folder, register, m
     folder.mkdir()
     for mine in ("index.html", "a.txt"):
         (folder / mine).write_text("mine")
-    report = export(output=folder, engine=f"{__name__}.Forging")
-    assert "A worker returned" in report.failures[0]
+    assert "A worker returned" in export(output=folder, engine=f"{__name__}.Forging").failures[0]
     assert content(folder) == {"index.html": b"mine", "a.txt": b"mine"}
 
 

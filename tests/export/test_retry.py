@@ -156,9 +156,8 @@ class Forwarder:
 class Lab:
     def __init__(self, alias, folder, stack):
         self.folder, self.alias, self.count, self.lock = folder, alias, 0, threading.Lock()
-        Article.objects.using(alias).bulk_create(
-            Article(pk=10 * n, slug=f"a{n:03}", updated=OLD + n * HOUR) for n in range(1, ROWS + 1)
-        )
+        rows = (Article(pk=10 * n, slug=f"a{n:03}", updated=OLD + n * HOUR) for n in range(1, ROWS + 1))
+        Article.objects.using(alias).bulk_create(rows)
         Word.objects.using(alias).bulk_create(Word(word=f"w{n:03}") for n in range(ROWS))
         known, self.admin = connections[alias].settings_dict, connections[alias].copy()
         self.admin.inc_thread_sharing()

@@ -240,8 +240,7 @@ class TestASectionThatChangesItsFormat:
             for way in ways:
                 before, listed = published_urls(), {*names(folder)}
                 Article.objects.filter(pk__in=seed.sample(range(1, 80), 6)).delete()
-                there = {*Article.objects.values_list("pk", flat=True)}
-                new = {*seed.sample(range(1, 120), 6)} - there
+                new = {*seed.sample(range(1, 120), 6)} - {*Article.objects.values_list("pk", flat=True)}
                 Article.objects.bulk_create(Article(pk=pk, slug=f"p{pk}") for pk in sorted(new))
                 with pytest.MonkeyPatch.context() as patch:
                     if earlier:

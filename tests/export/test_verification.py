@@ -384,8 +384,7 @@ def test_urls_are_counted_across_chunks(check, monkeypatch, size):
     text = b"https://a/1/\nhttps://a/2/\n"
     found = check(text, expected(text, "sitemap-a-1.txt", 2))
     assert found == contents.CheckedFile("sitemap-a-1.txt", "a", 2, 26)
-    problem = check(WHOLE, expected(urls=10)).problem
-    assert problem == "it has 9 URLs, but the manifest has 10"
+    assert check(WHOLE, expected(urls=10)).problem == "it has 9 URLs, but the manifest has 10"
 
 
 def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check, monkeypatch):

@@ -34,10 +34,8 @@ def test_a_run_is_recorded_with_what_it_changed_if_anything_is_new(folder, run, 
     run(a=Numbers(3), b=Numbers(2))
     for options in ({}, {}, {"changed_only": True}):
         second, first = run(a=Numbers(5), b=Numbers(2), **options)
-    assert first.sections == (
-        history.SectionChange("a", 0, 3, 1, 0),
-        history.SectionChange("b", 0, 2, 1, 0),
-    )
+    a, b = history.SectionChange("a", 0, 3, 1, 0), history.SectionChange("b", 0, 2, 1, 0)
+    assert first.sections == (a, b)
     assert second.sections == (history.SectionChange("a", 3, 5, 1, 0),)
     assert (second.started, second.is_published, second.failures) == (clock.time.timestamp(), True, ())
     assert run(a=Numbers(5), remove=["b"])[0].sections == (history.SectionChange("b", 2, 0, 0, 1),)
@@ -110,10 +108,8 @@ def test_the_history_has_a_bound_of_runs_and_of_bytes(folder, store, monkeypatch
     if most:
         monkeypatch.setattr(history, "_MAX_BYTES", most)
     for number in range(1, MAX_RUNS + 6):
-        history.record_run(
-            store,
-            history.RecordedRun(float(number), True, 1.0, (history.SectionChange("a", 0, number, 1, 0),)),
-        )
+        changes = (history.SectionChange("a", 0, number, 1, 0),)
+        history.record_run(store, history.RecordedRun(float(number), True, 1.0, changes))
         started = [run.started for run in history.read_history(store)]
         assert started == [float(number - place) for place in range(len(started))]
         assert len(started) >= min(number, 5 if most else MAX_RUNS)

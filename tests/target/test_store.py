@@ -146,10 +146,8 @@ def test_a_target_or_state_that_is_missing_is_reported_with_every_solution(setti
     settings.SITEMAPS09 = {}
     with pytest.raises(ExportError, match=r"--output DIR.*'ROOT'.*'STORAGE'"):
         target_store(None)
-    for key, find in (
-        ("STORAGE", lambda: target_store(None)),
-        ("STATE", lambda: state_store(LocalStore(Path("x")))),
-    ):
+    finds = {"STORAGE": lambda: target_store(None), "STATE": lambda: state_store(LocalStore(Path("x")))}
+    for key, find in finds.items():
         settings.SITEMAPS09 = {key: "nowhere"}
         with pytest.raises(ExportError, match=rf"SITEMAPS09\['{key}'\] is 'nowhere'"):
             find()
@@ -512,11 +510,10 @@ class Forgetful(Overwriting):
 
 
 class Broken(Overwriting):
-    def _save(self, name, content):
+    def _save(self, *arguments):
         raise RuntimeError("out of order")
 
-    def exists(self, name):
-        raise RuntimeError("out of order")
+    exists = _save
 
 
 HINT = r".*file_overwrite.*allow_overwrite.*'ROOT'"

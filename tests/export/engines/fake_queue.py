@@ -88,9 +88,8 @@ class Queue:
     def take(self):
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
-            if not any(
-                self.folder(number).has(ending) for ending in (messages.CLAIM, messages.OWN, messages.REPLY)
-            ):
+            endings = (messages.CLAIM, messages.OWN, messages.REPLY)
+            if not any(map(self.folder(number).has, endings)):
                 self.claim(number)
                 return number
             self.work(number)

@@ -86,9 +86,8 @@ class TestAClaim:
     def test_is_seen_even_if_the_listing_is_late(self, queue, monkeypatch):
         """A listing of NFS can be a minute old."""
         names = messages.Folder.names
-        monkeypatch.setattr(
-            messages.Folder, "names", lambda folder: names(folder) if queue.seconds > 60 else set()
-        )
+        late = lambda folder: names(folder) if queue.seconds > 60 else set()  # noqa: E731
+        monkeypatch.setattr(messages.Folder, "names", late)
         queue.received = queue.work
         assert rendered(queue.export())[1] >= 4
 
@@ -182,9 +181,8 @@ class TestAPageThatItsWorkerDoesNotReturn:
         code = "import json, sys; print(json.load(sys.stdin), file=open(sys.argv[1], 'w'))"
         real, seen = subprocess.Popen, tmp_path / "seen"
         monkeypatch.setattr(messages, "database_addresses", lambda: {"default": {"NAME": "other"}})
-        monkeypatch.setattr(
-            subprocess, "Popen", lambda command, **given: real([command[0], "-c", code, str(seen)], **given)
-        )
+        fake = lambda command, **given: real([command[0], "-c", code, str(seen)], **given)  # noqa: E731
+        monkeypatch.setattr(subprocess, "Popen", fake)
         assert messages.start_alone("a message").wait(30) == 0
         assert seen.read_text() == "['a message', {'default': {'NAME': 'other'}}]\n"
 

@@ -133,8 +133,7 @@ def test_connections_of_the_parent_are_its_own_before_and_after(alias, tmp_path)
     database = {key: known[key] for key in ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")}
     project = Project(tmp_path / "project")
     project.database = database
-    found = project.run(with_queries, tmp_path / "public")
-    assert found == [[ROWS, 1, True], [ROWS, 1, True], True, []]
+    assert project.run(with_queries, tmp_path / "public") == [[ROWS, 1, True], [ROWS, 1, True], True, []]
 
 
 def in_a_transaction(folder):

@@ -115,8 +115,7 @@ def test_pages_that_splitting_adds_are_sent_and_taken_too_and_others_are_merged(
     configure(MAX_BYTES=700)
     serial = queue.serial()
     queue.received = lambda number: queue.work(number) if number % 2 else None
-    report = queue.export(workers=1)
-    assert (report.sections[0].split > 0, max(queue.pages()) > PAGES) == (True, True)
+    assert (queue.export(workers=1).sections[0].split > 0, max(queue.pages()) > PAGES) == (True, True)
     assert queue.public() == serial
     assert len({queue.content(number)["token"] for number in range(len(queue.sent))}) == len(queue.sent)
     # Then pages are merged, as they are in a copy by the export alone.
@@ -175,8 +174,7 @@ class TestMessages:
         write_keys(*range(1_000, 1_000 + 30 * PAGE))
         queue.received = lambda number: queue.work(number) if takes(number) else None
         queue.on_item(lambda item: setattr(queue, "now", queue.now + seconds))
-        report = queue.export("hooked", workers=2)
-        assert rendered(report)[1] in pages
+        assert rendered(queue.export("hooked", workers=2))[1] in pages
         assert len(queue.sent) <= most
 
     @pytest.mark.parametrize("is_working", [True, False])

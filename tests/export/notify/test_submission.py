@@ -255,9 +255,8 @@ def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target
 
 def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
     target.queue(*URLS)
-    target.state.write(
-        manifest.ROOT, manifest.Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
-    )
+    root = manifest.Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
+    target.state.write(manifest.ROOT, root)
     first, second = notify.submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
     assert (first.target, counts(first)) == (str(folder), [(3, 0, 0)])
     assert (second.target, counts(second)) == (str(folder / "b.example"), [])
@@ -353,9 +352,8 @@ def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a
         report.count(verdict, problem, 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
     waiting = notify.EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
-    document = json.loads(
-        json.dumps(notify.Submission("public", (report, waiting), 0.5, dropped=1).as_dict())
-    )
+    submitted = notify.Submission("public", (report, waiting), 0.5, dropped=1)
+    document = json.loads(json.dumps(submitted.as_dict()))
     assert document["endpoints"][1]["resumes"] == "2027-01-15T08:00:00+00:00"
     assert document["failures"] == [
         "https://a.b/ (c.d): bad",
@@ -386,10 +384,8 @@ def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlin
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
-    assert (response, response.is_temporary) == (
-        clients.EngineResponse(None, None, "the connection failed"),
-        True,
-    )
+    refused = clients.EngineResponse(None, None, "the connection failed")
+    assert (response, response.is_temporary) == (refused, True)
     assert requested(engine.url, seconds=0).failure == "the deadline has passed"
     assert engine.requests == []
     response = requested(engine.url.replace("http://", "https://"), None)

@@ -74,9 +74,8 @@ class Site:
 
     def published(self, names=()):
         """Return every URL that a reader finds from these files on, or from all indexes of the folder."""
-        names = [*names] or [
-            path.name for path in self.folder.iterdir() if filenames.index_number(path.name)
-        ]
+        files = (path.name for path in self.folder.iterdir())
+        names = [*names] or [*filter(filenames.index_number, files)]
         found = set()
         for name in names:
             path = self.folder / name
@@ -111,12 +110,8 @@ def site(folder, configure, monkeypatch):
 
 
 def test_no_index_has_the_name_of_a_page():
-    names = ["sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"]
-    assert [
-        filenames.index_name(1),
-        filenames.index_name(2),
-        filenames.index_name(1, cascade=True),
-    ] == names
+    names = [filenames.index_name(1), filenames.index_name(2), filenames.index_name(1, cascade=True)]
+    assert names == ["sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"]
     assert all(map(filenames.index_number, [*names, "sitemap-20.xml"]))
     others = ["sitemap-0.xml", "sitemap-a-1.xml", "sitemap-1.xml.gz", "sitemap-01.xml", "xsitemap.xml", ""]
     assert not any(map(filenames.index_number, others))
@@ -124,10 +119,8 @@ def test_no_index_has_the_name_of_a_page():
 
 def test_indexes_are_as_few_as_the_limit_allows(site):
     for count, *pages in ((6, "a1 a2 a3"), (7, "a1 a2 a3", "a4"), (14, "a1 a2 a3", "a4 a5 a6", "a7")):
-        report, expected = (
-            site(a=count),
-            {filenames.index_name(at): found for at, found in enumerate(pages, 1)},
-        )
+        report = site(a=count)
+        expected = {filenames.index_name(at): found for at, found in enumerate(pages, 1)}
         assert (site.indexed, report.failures, len(site.published())) == (expected, [], count)
         assert [*report.indexes] == site.announced == [*expected]
         assert {*known(site.folder).indexes} == {*expected}
@@ -234,8 +227,7 @@ def test_indexes_that_a_killed_export_had_published_again_are_kept_for_a_while(s
         shutil.rmtree(run)
     # It was removed more than a day ago, but announced two hours ago.
     clock.time += timedelta(hours=2)
-    report = site(a=5)
-    assert report.deleted == ("sitemap-a-4.xml.gz", "sitemap-a-5.xml.gz")
+    assert site(a=5).deleted == ("sitemap-a-4.xml.gz", "sitemap-a-5.xml.gz")
     assert (site.announced, site.indexed["sitemap-2.xml"]) == (["sitemap.xml"], "a6 a7")
     clock.time += timedelta(days=1)
     assert "sitemap-2.xml" in site(a=5).deleted
