@@ -84,10 +84,9 @@ def test_listings_of_other_processes_cover_all_keys_too(monkeypatch):
             write_keys(*range(100 * number, 100 * number + 37, 1 + number))
         found.append(pages())
     assert found[0] != found[1]
+    keys = of_keys(*range(37), *range(100, 137, 2))
     for addresses in found:
-        assert [slug for page in addresses for slug in slugs(page)] == of_keys(
-            *range(37), *range(100, 137, 2)
-        )
+        assert [slug for page in addresses for slug in slugs(page)] == keys
     for memory in memories:
         memory.clear()
 
@@ -135,9 +134,7 @@ class TestALook:
         assert contents() == [["s5"]]
 
     @pytest.mark.parametrize(("left", "is_merged"), [(85, 1), (86, 0)])
-    def test_merges_neighbours_that_fill_at_most_85_percent_of_a_page(
-        self, left, is_merged, register, move
-    ):
+    def test_merges_neighbours_that_fill_at_most_85_percent(self, left, is_merged, register, move):
         register(articles=declare(Articles, limit=100))
         write_keys(*range(1, 301))
         found = pages()
@@ -419,9 +416,7 @@ class TestACacheThatFails:
         return made
 
     @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
-    def test_is_logged_once_causes_no_error_and_is_tried_again_after_a_pause(
-        self, refused, failing, monkeypatch, caplog
-    ):
+    def test_is_logged_once_and_tried_again_after_a_pause(self, refused, failing, monkeypatch, caplog):
         failing.refused = refused
         crawl()
         asked = failing.asked

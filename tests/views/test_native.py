@@ -343,9 +343,8 @@ class TestASectionThatFails:
         register(one=Numbers(1), broken=BROKEN, two=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz", "/sitemap-two-1.xml.gz"]
         [logged] = [each for each in caplog.records if each.name.startswith("django_sitemaps09.views")]
-        assert logged.getMessage() == (
-            r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
-        )
+        text = r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
+        assert logged.getMessage() == text
         assert (logged.name, logged.exc_info is None) == ("django_sitemaps09.views.indexes", False)
         # Without anything else to name, the index fails.
         register(broken=BROKEN, empty=Numbers(0))
@@ -427,9 +426,7 @@ class TestAPage:
         assert found() == ["/sitemap-bad-1.xml.gz", "/sitemap-worse-1.xml.gz"]
         assert found("/sitemap-worse-1.xml") == []
 
-    def test_of_too_many_urls_is_served_whole_and_logged_with_the_way_out(
-        self, register, configure, caplog
-    ):
+    def test_of_too_many_urls_is_served_whole_and_logged_with_advice(self, register, configure, caplog):
         """Only an export can split such a page. Live, it is served up to the limits of the protocol."""
         register(foreign=Foreign)
         for limit in (4, 5):
@@ -608,9 +605,7 @@ class TestTheirRobotsTxt:
         exported._exports.clear()
         assert announced() == ["/sitemap.xml"]
 
-    def test_lists_the_live_indexes_if_the_exported_ones_have_another_path(
-        self, folder, configure, register
-    ):
+    def test_lists_the_live_indexes_if_exported_ones_have_another_path(self, folder, configure, register):
         configure(SERVE_EXPORTED=True, ROOT=folder, FILES_URL=f"{BASE}/files/")
         register(a=Numbers(1))
         export()

@@ -34,9 +34,8 @@ def _articles(register, settings, tmp_path, configure, monkeypatch):
     write_keys(*range(1, 9))
     register(articles=Articles, numbers=Numbers(3))
     backend = {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache"}
-    settings.CACHES = {
-        alias: {**backend, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
-    }
+    folders = {alias: str(tmp_path / alias) for alias in ("default", "pages")}
+    settings.CACHES = {alias: {**backend, "LOCATION": folder} for alias, folder in folders.items()}
     configure(LIVE_SECONDS=0)
     monkeypatch.setattr(known_pages._live_cache, "paused_until", 0.0)
 
@@ -91,9 +90,7 @@ def test_a_listing_says_how_it_was_found(lines, configure, monkeypatch, others_h
     ]
 
 
-def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
-    lines, configure, monkeypatch, others_have_locks
-):
+def test_a_fingerprint_is_read_known_and_then_outdated(lines, configure, monkeypatch, others_have_locks):
     configure(LIVE_SECONDS=60)
     known = get(PAGE)["ETag"]
     known_pages._entries.clear()
