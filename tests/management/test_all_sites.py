@@ -19,7 +19,6 @@ pytestmark = pytest.mark.django_db
 A, B = "https://a.example", "https://bücher.example"
 FOLDERS = ["a.example", "xn--bcher-kva.example"]
 PAGE = "sitemap-pages-1.xml.gz"
-each_command = pytest.mark.parametrize("command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status"])
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +66,7 @@ def test_all_sites_have_a_folder_and_json_by_host_even_if_there_is_one(folder, t
     assert [path.name for path in folder.iterdir()] == FOLDERS[:1]
 
 
-@each_command
+@pytest.mark.parametrize("command", ["export_sitemaps", "submit_sitemaps", "sitemaps_status"])
 def test_all_sites_are_refused_if_they_cannot_be_listed(command, folder, two_sites, settings, monkeypatch):
     assert "--base-url: not allowed with argument --all-sites" in error(command, "--base-url", A)
     Site.objects.filter(pk=2).update(domain="b.example/shop")

@@ -24,7 +24,7 @@ from tests.support.configuration import BASE
 from tests.support.internals import STATE, LocalStore, exclusive_lock, export_sitemaps
 from tests.support.processes import ended, started, until
 from tests.support.search_engines import KEY
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 
 said = partial(commands.said, "export_sitemaps")
 failed = partial(commands.failed, "export_sitemaps")
@@ -36,11 +36,8 @@ ALL_FILES = {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
 pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
 
-class Undated(Bad):
-    """Section whose `lastmod` raises for every item, and whose item number 1 has no valid location."""
-
-    def lastmod(self, item):
-        return item.updated
+#: Section whose `lastmod` raises for every item, and whose item number 1 has no valid location.
+Undated = declare(Bad, lastmod=lambda self, item: item.updated)
 
 
 def written(folder):
@@ -309,11 +306,8 @@ def test_an_error_of_a_folder_of_another_user_names_the_owner(parent, configure,
     said("--output", folder)
     folder.chmod(0o700 if private else 0o777)
     configure(ROOT=folder, INDEXNOW_KEY=KEY)
-    owned = folder if private else folder / STATE
-    with (
-        another_user(),
-        pytest.raises(CommandError, match=f"{owned} belongs to the user root: run this as its"),
-    ):
+    words = f"{folder if private else folder / STATE} belongs to the user root: run this as its"
+    with another_user(), pytest.raises(CommandError, match=words):
         call_command(*command.split())
 
 

@@ -103,10 +103,7 @@ def test_templates_that_add_to_entries_are_named_in_one_line(row, tmp_path, warn
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"TEMPLATES": []},
-        {"TEMPLATES": engine(STOCK)},
-        {"TEMPLATES": engine(), "ROOT_URLCONF": ""},
+        *({}, {"TEMPLATES": []}, {"TEMPLATES": engine(STOCK)}, {"TEMPLATES": engine(), "ROOT_URLCONF": ""}),
         {"TEMPLATES": [{"BACKEND": "no.such.Engine"}]},
     ],
 )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from io import StringIO
 from unittest.mock import Mock
 
 import pytest
 from django.conf import settings as configured
-from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from tests.support import commands
@@ -108,11 +106,10 @@ def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(queue, monk
 @pytest.mark.django_db(databases=[*configured.DATABASES])
 def test_a_new_key_is_printed_without_settings_and_if_a_check_requires_one(settings, configure, engine):
     configure(INDEXNOW_KEY=None, SUBMIT=True)
-    out = StringIO()
-    call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)
+    first, _ = commands.said("submit_sitemaps", "--generate-key", skip_checks=False)
     with pytest.raises(SystemCheckError, match="E080"):
-        call_command("submit_sitemaps", stdout=out, skip_checks=False)
+        commands.said("submit_sitemaps", skip_checks=False)
     settings.SITEMAPS09 = {}
-    keys = {out.getvalue(), printed("--generate-key")}
+    keys = {first, printed("--generate-key")}
     assert len({key for key in keys if re.fullmatch(r"[0-9a-f]{32}\n", key)}) == 2
     assert engine.requests == []
