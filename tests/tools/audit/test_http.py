@@ -38,9 +38,8 @@ def test_an_audit_starts_from_a_site_a_robots_txt_or_an_index(path):
 
 def test_a_site_can_redirect_to_another_host():
     with site() as base:
-        answers = {
-            name: Answer("", 301, {"Location": f"{base}/{name}"}) for name in ("robots.txt", "sitemap.xml")
-        }
+        names = ("robots.txt", "sitemap.xml")
+        answers = {name: Answer("", 301, {"Location": f"{base}/{name}"}) for name in names}
         with site(lambda _: answers) as typed:
             for address in (typed, f"{typed}/sitemap.xml"):
                 report = audit(address)
@@ -51,8 +50,7 @@ def test_the_robots_txt_of_a_host_that_documents_redirect_to_does_not_count():
     with site() as base, site(lambda typed: answers) as typed:
         robots = f"User-agent: *\nDisallow: /words/a/\nSitemap: {typed}/sitemap.xml"
         files = base.replace("127.0.0.1", "localhost")
-        moved = Answer("", 301, {"Location": f"{files}/{PAGE}"})
-        answers = {"robots.txt": robots, "sitemap.xml": moved}
+        answers = {"robots.txt": robots, "sitemap.xml": Answer("", 301, {"Location": f"{files}/{PAGE}"})}
         assert "document-redirect" in rules(audit(f"{typed}/sitemap.xml"))
 
 
@@ -61,8 +59,7 @@ def test_redirects_never_lead_from_https_to_http(monkeypatch):
     redirect = type("Redirect", (), {"status": 302, "close": lambda self: None})()
     redirect.headers = {"Location": "http://www.example.com/sitemap.xml"}
     monkeypatch.setattr(readers.HttpReader, "_request", lambda self, url: redirect)
-    report = audit("https://www.example.com/sitemap.xml")
-    assert "redirects to http://www" in str(report.findings)
+    assert "redirects to http://www" in str(audit("https://www.example.com/sitemap.xml").findings)
 
 
 def test_urls_of_another_host_are_valid_if_its_robots_txt_lists_the_document():

@@ -53,8 +53,7 @@ def urls(*patterns):
 
 
 def test_live_views_an_export_and_files_that_views_stream_break_no_rule(register, folder, configure, db):
-    texts = words(3, "/articles/a{item}/", format="text")
-    register(words=words(70), texts=texts, views=PAGES)
+    register(words=words(70), texts=words(3, "/articles/a{item}/", format="text"), views=PAGES)
     report = audit(fetch=5)
     assert report.findings == ()
     assert (report.documents, report.urls, report.pages) == (4, 75, 5)
@@ -75,8 +74,7 @@ def test_problems_of_live_views_are_reported(register):
 
 
 def test_pages_on_declared_hosts_are_valid_and_not_requested_from_this_project(register):
-    shop = words(3, SHOP + "/words/{item}/", hosts=("shop.example.com",))
-    register(shop=shop, words=words(1))
+    register(shop=words(3, SHOP + "/words/{item}/", hosts=("shop.example.com",)), words=words(1))
     report = audit(fetch="all")
     assert (report.findings, report.pages) == ((), 1)
 

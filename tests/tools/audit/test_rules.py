@@ -95,19 +95,13 @@ def test_entities_are_never_expanded(tmp_path, place):
     assert "lollol" not in str(report)
 
 
+OUTSIDE = ("../secret.xml", "%2e%2e/secret.xml", "a/../../secret.xml", "..%2fsecret.xml", "%00")
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        *(
-            ({INDEX: index(name)}, "document-missing")
-            for name in (
-                "../secret.xml",
-                "%2e%2e/secret.xml",
-                "a/../../secret.xml",
-                "..%2fsecret.xml",
-                "%00",
-            )
-        ),
+        *(({INDEX: index(name)}, "document-missing") for name in OUTSIDE),
         ({INDEX: index("link.xml")}, "document-unreachable"),
         ({INDEX: index(PAGE), PAGE: f"<!DOCTYPE urlset [{ENTITY}]>{LISTED}</urlset>"}, "xml-doctype"),
     ],
@@ -418,12 +412,8 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(re
 @pytest.mark.parametrize(
     ("named", "parents", "count"),
     [
-        ("a.xml", [], 0),
-        ("index.xml", ["index.xml"], 0),
-        ("index.xml", ["root.xml", "index.xml"], 0),
-        ("%61.xml", [], 0),
-        ("b.xml", [], 3),
-        ("b.xml", ["index.xml"], 3),
+        *(("a.xml", [], 0), ("index.xml", ["index.xml"], 0), ("index.xml", ["root.xml", "index.xml"], 0)),
+        *(("%61.xml", [], 0), ("b.xml", [], 3), ("b.xml", ["index.xml"], 3)),
     ],
 )
 def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(named, parents, count):

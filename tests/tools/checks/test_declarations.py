@@ -566,6 +566,5 @@ def test_each_id_has_one_meaning_and_is_tested_and_an_error_and_a_warning_of_a_n
     assert len(CODES) > 40
     assert len({*CODES}) == len(CODES)
     assert [code for code in CODES if not re.search(rf'["\. ]{code}[" ]', TESTS)] == []
-    numbers = Counter(code[1:] for code in CODES)
-    both = {number for number, count in numbers.items() if count > 1}
+    both = {number for number, count in Counter(code[1:] for code in CODES).items() if count > 1}
     assert both == {"010", "011", "012", "013", "040", "050", "051", "054", "056"}

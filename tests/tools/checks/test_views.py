@@ -134,9 +134,7 @@ def test_a_mapping_of_the_setting_is_read_by_views_and_not_by_a_check(settings, 
         assert sections.mapping(sitemaps) is sitemaps
 
 
-@pytest.mark.parametrize(
-    "urlconf", ["tests.nowhere", __name__, (path("", include(ModuleType("a"))),), None]
-)
+@pytest.mark.parametrize("urlconf", ["no.where", __name__, (path("", include(ModuleType("a"))),), None])
 def test_an_invalid_urlconf_is_left_to_djangos_checks(settings, urlconf):
     settings.ROOT_URLCONF = urlconf
     if urlconf is None:
@@ -173,7 +171,6 @@ def test_a_route_may_lead_into_a_namespace(names, expected):
 
 
 NATIVE = path("", INCLUDED)
-INSPECTOR = path("sitemaps/", include("django_sitemaps09.tools.inspector.urls"))
 SESSIONS, USERS = "django.contrib.sessions", "django.contrib.auth"
 SESSION_MIDDLEWARE = f"{SESSIONS}.middleware.SessionMiddleware"
 USER_MIDDLEWARE = f"{USERS}.middleware.AuthenticationMiddleware"
@@ -306,7 +303,7 @@ def test_an_inspector_that_cannot_know_users_is_a_warning(settings, apps, middle
     settings.INSTALLED_APPS = ["django.contrib.contenttypes", *apps, "django_sitemaps09"]
     settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{engine}"
     settings.MIDDLEWARE = middleware
-    messages = check(INSPECTOR)
+    messages = check(path("sitemaps/", include("django_sitemaps09.tools.inspector.urls")))
     assert check(NATIVE) == []
     assert ids_of(messages) == (["W091"] if missing else [])
     named = [each for each in (USERS, SESSIONS) if f"'{each}' to INSTALLED_APPS" in str(messages)]

@@ -70,9 +70,8 @@ def row_queries(url):
 
 
 def write_articles(*slugs, first=1):
-    Article.objects.bulk_create(
-        Article(pk=n, slug=slug, updated=TIME) for n, slug in enumerate(slugs, first)
-    )
+    rows = (Article(pk=key, slug=slug, updated=TIME) for key, slug in enumerate(slugs, first))
+    Article.objects.bulk_create(rows)
 
 
 def numbered(last):
@@ -453,9 +452,7 @@ class TestASearchOfManyFiles:
         write_articles("s61", first=61)
         assert (asked("/articles/s61/").heading, asked("/articles/s61/").reasons) == (heading, [])
 
-    def test_looks_on_the_page_of_the_row_in_sections_that_share_a_route(
-        self, publish, register, monkeypatch
-    ):
+    def test_looks_on_the_page_of_the_row_in_sections_of_one_route(self, publish, register, monkeypatch):
         """A row has moved to another section since the export. Each has more files than are read."""
         monkeypatch.setattr(searches, "MAX_FILES", 2)
         write_articles(*numbered(100)[60:], first=61)
@@ -578,10 +575,8 @@ class TestManySections:
             answer = asked("/articles/none/")
         names = "'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 95 more"
         assert (len(queries) <= 10, answer.heading) == (True, "Not in the sitemap")
-        assert answer.reasons == [
-            f"Sections {names}: no row has the values of this URL.",
-            "It is not in the 100 exported files that were searched.",
-        ]
+        no_row = f"Sections {names}: no row has the values of this URL."
+        assert answer.reasons == [no_row, "It is not in the 100 exported files that were searched."]
         for n in (0, 1, 98, 99):
             assert self.asked(f"/articles/s{n}/") == f"listed part-{n} {n + 1} part-{n}-1"
         Article.objects.filter(pk__in=[99, 100]).update(published=False)
@@ -590,9 +585,8 @@ class TestManySections:
 
     def test_are_not_hidden_by_some_that_fail(self, publish, register):
         write_articles(*numbered(60))
-        parts = {
-            f"part-{n}": declare(Articles, queryset=Article.objects.filter(pk=n)) for n in range(1, 61)
-        }
+        rows = {n: Article.objects.filter(pk=n) for n in range(1, 61)}
+        parts = {f"part-{n}": declare(Articles, queryset=row) for n, row in rows.items()}
         publish(**parts)
         for number, rows in ((3, Article.objects.extra(where=["x = 1"])), (4, Article.objects.using("x"))):
             parts[f"part-{number}"] = declare(Articles, queryset=rows)

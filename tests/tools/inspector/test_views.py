@@ -210,12 +210,10 @@ class TestThePages:
     def test_answer_for_a_url(self, staff):
         client, root = staff
         Article.objects.filter(pk=5).update(published=False)
+        entry = f"<url><loc>{BASE}/articles/s3/</loc>"
         for path, text in (
             *(("", "Enter a path"), ("?url=%20", "Enter a path"), ("?url=/articles/s5/", "until the next")),
-            *(
-                ("?url=/articles/s3/", text)
-                for text in ("In the sitemap", f"<url><loc>{BASE}/articles/s3/</loc>")
-            ),
+            *(("?url=/articles/s3/", "In the sitemap"), ("?url=/articles/s3/", entry)),
         ):
             assert text in page(client, f"{root}url/{path}").text
         read = page(client, f"{root}url/?url=/articles/s3/")
@@ -438,8 +436,7 @@ def test_problems_are_said_in_words_with_the_part_that_shows_them(register, fold
     assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
     assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
     state = LocalStore(folder / STATE)
-    root = (state.folder / manifest.ROOT).read_text()
-    write_journal(state, Journal("run-1", (), root, (), (), ()))
+    write_journal(state, Journal("run-1", (), (state.folder / manifest.ROOT).read_text(), (), (), ()))
     assert "was killed while publishing" in next(overview.problems(seen()))[1]
     (state.folder / manifest.ROOT).write_text("{")
     assert next(overview.problems(seen()))[1].startswith("The export cannot be read: ")

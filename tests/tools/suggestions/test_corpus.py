@@ -38,7 +38,6 @@ from tests.tools.suggestions.blog.models import Entry, Label
 from tests.tools.suggestions.blog.rows import create_rows, suggestion
 
 CASES = []
-_CAN_BE_EMPTY = "Empty: "
 #: A method at the beginning of a line, an arrow, and what is expected. Further lines are indented.
 _ROW = re.compile(r"^(?P<body>\S.*?)\s+=> (?P<expected>.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _SHORT = {
@@ -101,7 +100,7 @@ class Method:
 
     @property
     def can_be_empty(self):
-        return self.text.startswith(_CAN_BE_EMPTY)
+        return self.text.startswith("Empty: ")
 
 
 class Form:
@@ -123,8 +122,7 @@ class Form:
 
 def _method(cls, arguments, body):
     decorator, line, rest = body.partition("\n") if body.startswith("@") else ("", "", body)
-    is_block = "\n" in rest or "; " in rest
-    block = rest if is_block else f"return {rest.removeprefix('return ')}"
+    block = rest if "\n" in rest or "; " in rest else f"return {rest.removeprefix('return ')}"
     source = f"{decorator}{line}def method({arguments}):\n{indent(block, '    ')}\n"
     return body_of(cls.__module__, source)["method"]
 
@@ -612,8 +610,6 @@ class Hidden(Form):
 pytestmark = [pytest.mark.urls("tests.tools.suggestions.blog.urls"), pytest.mark.sitemaps09()]
 
 PARTS = 3
-HIDDEN = ("Hidden", "HiddenInHelpers", "HiddenInSitemaps")
-PLAIN = ("Chains", "Reverse", "Formats", "Followed")
 # The URLs of these methods are invalid for most rows.
 UNLISTED = (
     'f"/posts/{self.slug}/#comments"',
@@ -678,10 +674,10 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(using, part, section_
 
 
 def test_a_third_of_the_corpus_hides_conditions_and_nine_in_ten_plain_methods_are_declared():
-    hides = [case for case in CASES if case.form in HIDDEN]
+    hides = [case for case in CASES if case.form in ("Hidden", "HiddenInHelpers", "HiddenInSitemaps")]
     assert len(hides) * 3 >= len({(case.form, case.body) for case in CASES}) >= 200
     # A location that can be empty is declared for another hook.
-    plain = [case for case in CASES if case.form in PLAIN]
+    plain = [case for case in CASES if case.form in ("Chains", "Reverse", "Formats", "Followed")]
     plain = [case for case in plain if not (case.can_be_empty and case.hook == "location")]
     assert len(plain) >= 80
     assert sum(case.reason is None for case in plain) >= 0.9 * len(plain)

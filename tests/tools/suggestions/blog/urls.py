@@ -25,8 +25,6 @@ def nothing(request, **kwargs):
     return HttpResponse()
 
 
-inner = [path("in/<slug:slug>/", nothing, name="entry")]
-
 urlpatterns = [
     path("entries/<slug:slug>/", nothing, name="entry"),
     path("numbers/<int:pk>/", nothing, name="number"),
@@ -38,5 +36,5 @@ urlpatterns = [
     path("days/<sitemaps09_day:day>/<slug:slug>/", nothing, name="day"),
     path("archive/<int:year>/<int:month>/<int:day>/<slug:slug>/", nothing, name="archive"),
     path("ranks/<str:rank>/", nothing, name="rank"),
-    path("blog/", include((inner, "blog"), namespace="blog")),
+    path("blog/", include(([path("in/<slug:slug>/", nothing, name="entry")], "blog"), namespace="blog")),
 ]
