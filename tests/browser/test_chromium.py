@@ -47,10 +47,8 @@ HOSTILE = '"><script>alert(1)</script><style>*{display:none}</style>'
 def luminance(color):
     """Return the relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
     parts = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    r, g, b = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
 def contrast(one, other):

@@ -169,8 +169,7 @@ def other_relation(by):
 
 def exchange(by, *names):
     """Swap columns of two rows of a page that differ in all of them, so that no sum of the page changes."""
-    found = [*some(by.twins, *range(110, 210, 10)).order_by("pk")]
-    for one, other in combinations(found, 2):
+    for one, other in combinations([*some(by.twins, *range(110, 210, 10)).order_by("pk")], 2):
         if all(getattr(one, name) != getattr(other, name) for name in names):
             by.swap(*names, pks=[one.pk, other.pk])
             return
@@ -333,10 +332,8 @@ def test_pages_that_are_skipped_are_not_read_and_in_the_report_with_their_number
     first = twins.run()
     twins.settled()
     report = twins.run()
-    numbers, before = (
-        [(file.name, file.urls, file.digest) for file in run.files] for run in (report, first)
-    )
-    assert numbers == before
+    files = [[(file.name, file.urls, file.digest) for file in run.files] for run in (report, first)]
+    assert files[0] == files[1]
     assert (report.urls, report.skipped, report.unchanged, report.written) == (ROWS, PAGES, PAGES, 0)
     counts = []
     for changed_only in (True, False):
@@ -531,10 +528,8 @@ PARAMETERS = [
 def test_a_second_export_of_a_section_that_skips_many_items_writes_nothing(name, kind, using, folder):
     is_listed, (hooks, changed_only) = LISTED[name], KINDS[kind]
     rows = Article.objects.using(using)
-    rows.bulk_create(
-        Article(pk=number + 1, slug=f"/{number}/" if is_listed(number) else f"no#{number}")
-        for number in range(400)
-    )
+    slugs = (f"/{number}/" if is_listed(number) else f"no#{number}" for number in range(400))
+    rows.bulk_create(Article(pk=key, slug=slug) for key, slug in enumerate(slugs, 1))
     section = declare(queryset=rows.all(), limit=LIMIT, **hooks)
 
     def run():

@@ -57,9 +57,8 @@ def scrapy(base):
             else:
                 yield from entries
 
-    process = CrawlerProcess(
-        {"LOG_LEVEL": "ERROR", "COOKIES_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
-    )
+    off = dict.fromkeys(("COOKIES_ENABLED", "TELNETCONSOLE_ENABLED"), False)
+    process = CrawlerProcess({"LOG_LEVEL": "ERROR", **off})
     process.crawl(Reader)
     process.start()
     return found
@@ -91,9 +90,8 @@ def base(tmp_path):
         pairs = {"alternates": lambda self, item: [("en", f"/{item}/"), ("de", "/de/")]}
         sections = {"a": listing(PATHS, location=lambda self, item: item), "b": listing(range(60), **pairs)}
         try:
-            report = export(
-                base_url=base, output=tmp_path, robots=tmp_path / "robots.txt", sitemaps=sections
-            )
+            robots = tmp_path / "robots.txt"
+            report = export(base_url=base, output=tmp_path, robots=robots, sitemaps=sections)
             assert report.failures == []
             yield base
         finally:

@@ -49,9 +49,8 @@ def difference(found, wanted):
 
 
 def each_once(rows):
-    return [
-        next(found) for _, found in groupby(sorted(rows, key=repr), key=lambda row: (row.slug, row.own))
-    ]
+    groups = groupby(sorted(rows, key=repr), key=lambda row: (row.slug, row.own))
+    return [next(found) for _, found in groups]
 
 
 def assert_newest(newest, entries, what):

@@ -163,9 +163,8 @@ def test_no_value_takes_longer_than_the_reference(name):
 
 def columns_of(location):
     declared = Declaration(read(declare(model=Word, location=location)(), BASE, LIMITS))
-    return lambda *texts: declared.batch(
-        Rows([*range(1, len(texts) + 1)], None, {alias("location"): [*texts]})
-    )
+    name = alias("location")
+    return lambda *texts: declared.batch(Rows([*range(1, len(texts) + 1)], None, {name: [*texts]}))
 
 
 @pytest.mark.slow

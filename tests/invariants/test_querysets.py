@@ -353,9 +353,8 @@ VALUES = {
         *("category__slug", "n"),
     ),
     "a union": (lambda rows: low(rows).values("slug").union(rows.values("slug")), "slug"),
-    "a union of tuples that repeat": (
-        lambda rows: low(rows).values_list("slug").union(rows.values_list("slug"), all=True), "slug",
-    ),
+    "a union of tuples that repeat":
+        (lambda rows: low(rows).values_list("slug").union(rows.values_list("slug"), all=True), "slug"),
     "a union of groups": (
         lambda rows: (
             rows.filter(published=True).values("category__slug").annotate(n=Count("pk"))
@@ -363,9 +362,8 @@ VALUES = {
         ),
         *("category__slug", "n"),
     ),
-    "a union in an order": (
-        lambda rows: low(rows).values("slug").union(rows.values("slug")).order_by("slug"), "slug",
-    ),
+    "a union in an order":
+        (lambda rows: low(rows).values("slug").union(rows.values("slug")).order_by("slug"), "slug"),
     "instances with an annotation": (lambda rows: rows.annotate(tag=F("tags__name")), "slug", "tag"),
     "a union with ties": (lambda rows: low(rows).union(high(rows)).order_by("published"), "slug"),
     "an order and an annotation": (
@@ -414,9 +412,8 @@ def test_rows_with_a_composite_key_are_listed_as_they_come(name, way, using):
     queryset = SEATS[name](Seat.objects.using(using))
     expected = Counter((by("row", "number")(None, row), None) for row in queryset.all())
     for i18n in (False, True):
-        section = declare(
-            queryset=queryset, location=by("row", "number"), limit=2, i18n=i18n, languages=["en"]
-        )
+        attributes = {"limit": 2, "i18n": i18n, "languages": ["en"]}
+        section = declare(queryset=queryset, location=by("row", "number"), **attributes)
         assert Counter(read(section, way)) == expected
 
 
@@ -474,9 +471,7 @@ def of_one_tag(queryset):
 
 def numbered(rows, location=by("slug", "n")):  # noqa: B008 a function
     """A window in SQL of the project numbers all rows; a range of keys would be numbered anew."""
-    return section_of(rows, location, 5), [
-        (f"/a{number - 1:02}/{number}/", None) for number in range(1, 13)
-    ]
+    return section_of(rows, location, 5), [(f"/a{n:02}/{n + 1}/", None) for n in range(12)]
 
 
 def by_position(queryset, rows, **hooks):
@@ -679,10 +674,8 @@ def a_slice_in_another_order_than_the_model(rows):
 def distinct_dicts_in_the_order_of_a_model(rows):
     """Django selects its column, so a declared aggregate would cover one note of a row at a time."""
     _, by_notes = whole(rows.db, "s")
-    section = section_of(
-        by_notes.distinct().values("slug"), by("slug"), 2, lastmod=Coalesce(Max("notes__at"), DAY)
-    )
-    return section, [("/s/", of_day(3))] * 3
+    rows, newest = by_notes.distinct().values("slug"), Coalesce(Max("notes__at"), DAY)
+    return section_of(rows, by("slug"), 2, lastmod=newest), [("/s/", of_day(3))] * 3
 
 
 @case

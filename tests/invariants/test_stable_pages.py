@@ -139,9 +139,8 @@ class Site:
             assert 0 < len(self.held(page.name)) <= urls
             assert len(content) <= size
             assert (page.urls, page.bytes) == (len(self.held(page.name)), len(content))
-        assert sorted(url for name in self.names() for url in self.held(name)) == sorted(
-            map(self.url, self.rows)
-        )
+        urls = [url for name in self.names() for url in self.held(name)]
+        assert sorted(urls) == sorted(map(self.url, self.rows))
         # Pages are in key order, and the last one has no upper bound.
         assert [page.after for page in pages] == [None, *(page.until for page in pages[:-1])]
         assert pages[-1].until is None
@@ -163,9 +162,7 @@ class Site:
 STEPS = st.tuples(st.integers(0, 1_000), st.integers(0, 25), st.integers(0, 3))
 
 
-@pytest.mark.parametrize(
-    "kind", [NUMBERS, RANDOM, PAIRS, TEXTS], ids=["numbers", "random", "pairs", "texts"]
-)
+@pytest.mark.parametrize("kind", [NUMBERS, RANDOM, PAIRS, TEXTS], ids=["ints", "random", "pairs", "texts"])
 @pytest.mark.parametrize(("urls", "size"), [(7, 100_000), (1_000, 1_400)], ids=["urls", "bytes"])
 @limits_of(
     max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

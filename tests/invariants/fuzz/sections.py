@@ -299,8 +299,7 @@ def _numbered(chain, method, prefix, source, kind):
 def _aggregated(rng, chain):
     method = _method(rng)
     if rng.random() < 0.7:
-        made = a_number(rng)
-        chain = _numbered(chain, method, "n", str(made), "numbers")
+        chain = _numbered(chain, method, "n", str(a_number(rng)), "numbers")
         name, least = chain.numbers[-1], rng.choice([0, 1, 1, 2, 2, 3])
         conditions = [
             f"{name}={least}", f"{name}__gte={least}", f"{name}__gt={least}", f"{name}__lt={least}",
@@ -682,8 +681,7 @@ def _possible_values(case, aggregate):
         return related
     annotation = eval(str(aggregate), case._names)  # noqa: S307 our own code
     alone = KINDS[case.chain.kind][0]._base_manager.annotate(value=annotation).query
-    annotated = rows.annotate(value=annotation).query
-    new = to_many_aliases(annotated) - to_many_aliases(query)
+    new = to_many_aliases(rows.annotate(value=annotation).query) - to_many_aliases(query)
     if len(new) >= len(to_many_aliases(alone)):
         return related
     joined = {}

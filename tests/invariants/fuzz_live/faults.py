@@ -64,9 +64,8 @@ def patched(clock):
         # Some modules need packages that are not installed.
         with suppress(Exception):
             import_module(module.name)
-    backends = [
-        import_module(f"django.core.cache.backends.{name}") for name in ("base", "locmem", "filebased")
-    ]
+    names = ("base", "locmem", "filebased")
+    backends = [import_module(f"django.core.cache.backends.{name}") for name in names]
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
     with ExitStack() as patches:
         patches.enter_context(mock.patch(f"{PACKAGE}.export.host_export.datetime", clock))

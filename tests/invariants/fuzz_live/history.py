@@ -64,19 +64,15 @@ def pages_are_of_one_recent_moment(site, answer):
 
 
 def _is_of(site, answer, rows):
-    due = _due(site, answer, rows)
-    return answer.entries == due[: PROTOCOL["urls"]] and (
-        len(due) <= PROTOCOL["urls"] or not answer.is_stored
-    )
+    due, most = _due(site, answer, rows), PROTOCOL["urls"]
+    return answer.entries == due[:most] and (len(due) <= most or not answer.is_stored)
 
 
 def _due(site, answer, rows):
     """Return the rows in the range of a page. For a number, the range is that of the rows that it lists."""
     numbers = [number for number, _ in answer.entries]
-    start, end = site.table.range_of(answer.address) or (
-        min(numbers, default=0),
-        max(numbers, default=-1) + 1,
-    )
+    listed = min(numbers, default=0), max(numbers, default=-1) + 1
+    start, end = site.table.range_of(answer.address) or listed
     return sorted((n, version) for n, version in rows.items() if start <= n < end)
 
 

@@ -94,9 +94,8 @@ EVERGREEN = many(*range(500, 6_001, 500))
 SCENARIOS = {
     "first": [Run(many(*range(1, 36)))],
     "split": [Run(THIRTY), Run(THIRTY | many(*range(1_301, 1_340)) | many(*range(101, 104)))],
-    "split-by-bytes": [
-        Run(THIRTY, keys=SMALL), Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys=SMALL),
-    ],
+    "split-by-bytes":
+        [Run(THIRTY, keys=SMALL), Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys=SMALL)],
     "merge": [Run(SIXTY), Run(THIN)],
     "merge-and-grow": [Run(SIXTY), Run(THIN | many(*range(301, 320)) | many(*range(2_301, 2_312)))],
     "merge-and-overflow": [Run(SIXTY), Run(THIN | many(301))],
