@@ -133,7 +133,7 @@ def run_exports(
     return reports
 
 
-def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -> Report:
+def _export(host: Host, options: ExportOptions, engine: engines.Engine) -> Report:
     try:
         return export_host(host, options, engine)
     except Exception as error:

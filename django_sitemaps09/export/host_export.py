@@ -35,7 +35,7 @@ from django_sitemaps09.target.store import exclusive_lock, owner
 logger = logging.getLogger(__name__)
 
 
-def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Report:
+def export_host(host: Host, options: ExportOptions, engine: Engine) -> Report:
     """Export to one host, and return the report. Raise `ExportError` if nothing could be published."""
     started = time.perf_counter()
     event: Published | None = None
@@ -63,7 +63,7 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
 
 
 @contextmanager
-def _opened(host: Host, options: ExportOptions, engine: Engine | None) -> Iterator[Run]:
+def _opened(host: Host, options: ExportOptions, engine: Engine) -> Iterator[Run]:
     """Lock the files of a host, and finish a killed run. A dry run does neither."""
     started = datetime.now(timezone.utc)
     with ExitStack() as stack:
@@ -103,8 +103,7 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     for name, section in sections.items():
         outcomes[name] = export_section(run, name, section)
         options.progress(outcomes[name].report)
-    if run.engine is not None:
-        run.engine.end_run()
+    run.engine.end_run()
     return outcomes
 
 
@@ -200,7 +199,7 @@ def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> It
             f"There are {len(documents)} index files, but no robots.txt lists them. Set "
             "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
         )
-    yield from run.engine.failures if run.engine else ()
+    yield from run.engine.failures
 
 
 def _warnings(
@@ -218,7 +217,7 @@ def _warnings(
     if not publication.documents and not failures:
         yield "No section has any URLs, so nothing was written."
     yield from queue.warnings
-    yield from run.engine.warnings if run.engine else ()
+    yield from run.engine.warnings
     for report in reports:
         if report.ignored_keys:
             # Only a project's template can write these keys.

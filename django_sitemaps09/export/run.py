@@ -35,7 +35,7 @@ class Run:
     previous: PreviousState
     check: Callable[[], None]
     renderer: Renderer
-    engine: Engine | None
+    engine: Engine
     recovered: Sequence[str] | None = None
 
     def record(

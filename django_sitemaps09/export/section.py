@@ -17,6 +17,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.declare.calls import ABOUT_ITEM, MAX_LOGGED, Costs, log_skipped, record_costs, step
 from django_sitemaps09.declare.sections import Section
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.export.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.plan import Plan
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
@@ -218,7 +219,7 @@ def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
 
 def _render(plan: Plan, results: _Results) -> None:
     run, source = plan.run, plan.source
-    engine = run.engine if has_key_ranges(source) else None
+    engine = run.engine if has_key_ranges(source) else Engine(1)
     # If pages are rendered in this process, a thread finishes one page while the next one is read.
     local_results: deque[Callable[[], RenderedPage]] = deque(maxlen=2)
 
@@ -239,17 +240,13 @@ def _render(plan: Plan, results: _Results) -> None:
             using=source.members.rows.db if has_key_ranges(source) else None,
         )
         # For a single page, whose range has no bounds, another process saves no time.
-        if engine is not None and page.after != page.until:
-            return engine.submit(run.renderer, task)
-        return render(task)
+        return render(task) if page.after == page.until else engine.submit(run.renderer, task)
 
-    if engine is not None:
-        engine.begin_section(render)
-    ahead = 2 if engine is None else engine.ahead
+    engine.begin_section(render)
     highest = 0 if source.is_transient else plan.previous.highest
     try:
         for page, rendered in pages.render_all(
-            plan.pages, submit, ahead, divide=plan.divide, join=plan.join, highest=highest
+            plan.pages, submit, engine.ahead, divide=plan.divide, join=plan.join, highest=highest
         ):
             results.add(plan, page, rendered)
     except BaseException:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -30,8 +30,9 @@ from django_sitemaps09.orm.reading import is_in_transaction
 
 logger = logging.getLogger(__name__)
 
-#: Values of the setting `ENGINE`, besides "serial" and the dotted path of a class.
+#: Values of the setting `ENGINE`, besides the dotted path of a class.
 ENGINES = {
+    "serial": "django_sitemaps09.export.engines.Engine",
     "processes": "django_sitemaps09.export.engines.Processes",
     "celery": "django_sitemaps09.export.engines.celery.Celery",
     "tasks": "django_sitemaps09.export.engines.django_tasks.DjangoTasks",
@@ -45,7 +46,7 @@ _DIED = "died unexpectedly; the system may have killed {} for lack of memory"
 
 
 class Engine:
-    """Base class of engines, which render pages outside of this process.
+    """Engine that renders pages in this process, and the base class of those that use others.
 
     `docs/reference/public.md` describes the members. A class of a project that does not inherit from this
     one gets its defaults from `engine_class()`.
@@ -72,7 +73,8 @@ class Engine:
 
     def __exit__(self, *error: object) -> None: ...
 
-    def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None: ...
+    def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None:
+        self._render = render
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         """Submit a page, and return a function that waits for the result and raises errors.
@@ -80,15 +82,13 @@ class Engine:
         If the function has an attribute `abandon`, it is called instead if the result is not needed any
         more. It ends when this process no longer renders the page. Workers call `render_page()`.
         """
-        raise NotImplementedError
+        return self._render(task)
 
     def end_run(self) -> None: ...
 
 
-def engine(
-    name: str | None, workers: int | None, *, elsewhere: bool
-) -> AbstractContextManager[Engine | None]:
-    """Return the named or configured engine, or a context manager that yields `None` to use this process.
+def engine(name: str | None, workers: int | None, *, elsewhere: bool) -> Engine:
+    """Return the named or configured engine, or else one that uses this process.
 
     Other processes may be unable to find the sections (`elsewhere` is false), to see the rows, or to start.
     In these cases, raise `ImproperlyConfigured` if an engine or a number of workers is given.
@@ -98,25 +98,24 @@ def engine(
         raise ImproperlyConfigured(f"An export needs at least one worker, not {workers}.")
     has_processes = engine_name == "processes"
     if engine_name == "serial" or (has_processes and workers == 1):
-        return nullcontext()
+        return Engine(1)
     problem = _unseen_rows() if elsewhere else _PASSED
     if has_processes and multiprocessing.current_process().daemon:
         problem = _DAEMON
     # A fork would have to close the caller's connections. If any are open, start processes only on request.
     if workers is None and name is None and (problem or (has_processes and is_connected())):
-        return nullcontext()
+        return Engine(1)
     if problem is not None:
         raise ImproperlyConfigured(problem)
     engine_type = engine_class(engine_name)
     count = workers or engine_type.default_workers or available_cores()
-    return nullcontext() if has_processes and count == 1 else engine_type(count)
+    return Engine(1) if has_processes and count == 1 else engine_type(count)
 
 
 def engine_class(name: str) -> type[Engine]:
     """Return the class of a named engine; raise `ImproperlyConfigured` if it cannot be used."""
-    path = ENGINES.get("processes" if name == "serial" else name, name)
     try:
-        engine_type: Any = import_string(path)
+        engine_type: Any = import_string(ENGINES.get(name, name))
     except ImportError as error:
         raise ImproperlyConfigured(
             f"The engine {name!r} cannot be imported ({error}). Use 'serial', 'processes', 'celery' "

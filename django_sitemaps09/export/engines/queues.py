@@ -97,12 +97,13 @@ class QueueEngine(Engine):
         self._problem, self._refusals = "", Counter[str]()
 
     def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None:
+        super().begin_section(render)
         # A section that failed leaves pages.
         self._pages.clear()
         self._unsent.clear()
         # The last page that was rendered here is completed by a thread.
         self._complete: Callable[[], None] = lambda: None
-        self._render, self._slowest = render, 0.0
+        self._slowest = 0.0
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if renderer.stage is None:
