@@ -180,6 +180,7 @@ def both(folder):
 
 CONTRIB = "docs/howto/from-contrib.md"
 INDEX, PAGE = (take(*QUICK_START, number, "xml").text.encode() for number in (0, 1))
+SUGGESTED = take(CONTRIB, "Replace methods with columns")
 SUGGESTIONS = take(CONTRIB, "Replace methods with columns", language="text").text
 
 
@@ -253,7 +254,7 @@ def test_old_pages_stay_or_are_redirected(snippet, can, use_urls, settings, both
 
 def test_the_columns_of_the_example_are_suggested(can, monkeypatch, tmp_path):
     """The command reads the source of the class, so the block becomes a file."""
-    (tmp_path / "shop_sitemaps.py").write_text(take(CONTRIB, "Replace methods with columns").text)
+    (tmp_path / "shop_sitemaps.py").write_text(SUGGESTED.text)
     monkeypatch.syspath_prepend(tmp_path)
     register("products", import_module("shop_sitemaps").Products)
     del sys.modules["shop_sitemaps"]

@@ -21,6 +21,7 @@ PAGE = "docs/tutorial.md"
 *STEPS, SHOWN, EXPORT = [block for block in BLOCKS if block.page == PAGE]
 TAKEN.update([*STEPS, SHOWN, EXPORT])
 CACHED = take("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
+SERVED = take("docs/howto/serve.md", "Django")
 CDN = take("docs/howto/cache.md", "CDN")
 FOR_CDN = "public, max-age=60, s-maxage=600, stale-while-revalidate=3600, stale-if-error=86400"
 
@@ -90,7 +91,7 @@ def test_the_settings_of_the_pages_send_a_header_and_serve_files(settings, regis
     for block, header in ((CACHED, "public, max-age=3600, stale-while-revalidate=86400"), (CDN, FOR_CDN)):
         settings.SITEMAPS09 = run(block).SITEMAPS09
         assert Client().get("/sitemap.xml").headers["Cache-Control"] == header
-    settings.SITEMAPS09 = run(take("docs/howto/serve.md", "Django"), BASE_DIR=tmp_path).SITEMAPS09
+    settings.SITEMAPS09 = run(SERVED, BASE_DIR=tmp_path).SITEMAPS09
     said("export_sitemaps")
     assert "/sitemap-home-1.xml.gz" in (folder / "sitemap.xml").read_text()
     (folder / "sitemap.xml").write_text("the file")

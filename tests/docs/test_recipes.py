@@ -40,6 +40,8 @@ from tests.support.services import missing, require_packages, serve, sharing_con
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
 SERVING, CACHING = "docs/howto/serve.md", "docs/howto/cache.md"
+CACHE = take(CACHING, "nginx", language="nginx").text
+DIRECTIVES = take(CACHING, "CDN")
 FILES = take(SERVING, "nginx", language="nginx").text
 SEVERAL = take(SERVING, "Several web servers", language="sh").text
 STORAGE = take(SERVING, "Object storage", language="sh").text
@@ -472,7 +474,7 @@ class TestNginx:
     @pytest.fixture
     def in_front(self, tmp_path, stack, views):
         def start(without=""):
-            text = take(CACHING, "nginx", language="nginx").text
+            text = CACHE
             for documented, used in {
                 "/var/cache/nginx/sitemaps": f"{tmp_path}/cache",
                 "http://127.0.0.1:8000;": f"{views.address};",
@@ -590,7 +592,7 @@ class TestACdn:
         """Run the cache in front of views with the documented directives, or with other values for some."""
 
         def start(**directives):
-            documented = run(take(CACHING, "CDN")).SITEMAPS09
+            documented = run(DIRECTIVES).SITEMAPS09
             assert documented["BASE_URL"] == BASE
             configure(CACHE_CONTROL={**documented["CACHE_CONTROL"], **directives})
             return cdn(views.address)
