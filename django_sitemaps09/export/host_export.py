@@ -19,7 +19,7 @@ from django_sitemaps09.export.host import Host
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions
 from django_sitemaps09.export.page import Renderer
-from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, notify
+from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, announce
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
@@ -57,7 +57,7 @@ def export_host(host: Host, options: ExportOptions, engine: Engine) -> Report:
                 # What is published is announced, even if a signal then ends the run.
                 failures, seconds = [*event.report.failures, *end_failures], time.perf_counter() - started
                 report = with_peaks(replace(event.report, failures=failures, seconds=seconds))
-                warnings = notify(replace(event, report=report), options.on_published)
+                warnings = announce(replace(event, report=report), options.on_published)
                 report = replace(report, warnings=[*report.warnings, *warnings])
     return report
 

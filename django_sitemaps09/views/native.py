@@ -18,7 +18,7 @@ from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, Suffix, content_type, page_name
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.views import exported, indexes, page_responses, responses
+from django_sitemaps09.views import exported, indexes, live_pages, responses
 from django_sitemaps09.views.responses import Sitemaps, native
 
 
@@ -68,7 +68,7 @@ def page_range(
     range_ = filenames.parse_bounds(bounds)
     if range_ is None:
         raise Http404("The bounds are invalid")
-    return page_responses.respond(request, section, Page(0, *range_), suffix, sitemaps, signature)
+    return live_pages.respond(request, section, Page(0, *range_), suffix, sitemaps, signature)
 
 
 @native
@@ -131,7 +131,7 @@ def _page_response(
 ) -> HttpResponseBase:
     page = Page(int(number), None, None)
     response = exported.respond(request, page_name(section, page.number, suffix), sitemaps)
-    return response or page_responses.respond(request, section, page, suffix, sitemaps)
+    return response or live_pages.respond(request, section, page, suffix, sitemaps)
 
 
 #: The name of the path converter.

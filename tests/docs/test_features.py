@@ -37,8 +37,8 @@ from django_sitemaps09.export import UrlChange, export
 from django_sitemaps09.signals import published
 from django_sitemaps09.tools.audit import audit
 from django_sitemaps09.tools.inspector import PERMISSION
+from django_sitemaps09.tools.inspector.exported_files import MAX_FILES
 from django_sitemaps09.tools.inspector.lookup import HEADINGS
-from django_sitemaps09.tools.inspector.searches import MAX_FILES
 from tests.docs.pages import PAGES, README, run, take
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product, Review

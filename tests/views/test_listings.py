@@ -17,7 +17,7 @@ from django.test import Client
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
-from tests.support.internals import Limits, caching, indexes, known_pages, listing, page_responses
+from tests.support.internals import Limits, caching, indexes, known_pages, listing, live_pages
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages, unavailable_cache
@@ -202,7 +202,7 @@ class TestAPageThatIsTooFullForTheProtocol:
         configure(LIVE_SECONDS=60)
         self.allow = lambda urls: [
             monkeypatch.setattr(module, "protocol_limits", lambda _: Limits(urls, 10**6))
-            for module in (known_pages, page_responses)
+            for module in (known_pages, live_pages)
         ]
 
     def test_has_what_fits_and_no_etag_until_its_range_is_divided(self, move):

@@ -20,7 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone as zones
 
-from django_sitemaps09.views import page_responses
+from django_sitemaps09.views import live_pages
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
@@ -38,7 +38,7 @@ SECTIONS = {"articles": Articles}
 
 @pytest.fixture
 def clock(monkeypatch):
-    return set_seconds(monkeypatch, known_pages, page_responses, now=int(time.time()) + 0.5)
+    return set_seconds(monkeypatch, known_pages, live_pages, now=int(time.time()) + 0.5)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ class TestAFingerprint:
         Article.objects.filter(slug="s3").update(updated=soon)
         response = get(PAGE)
         assert soon.isoformat()[:19].encode() in response.content
-        monkeypatch.setattr(page_responses.PageRequest, "_render", lambda *_: pytest.fail("rendered"))
+        monkeypatch.setattr(live_pages.PageRequest, "_render", lambda *_: pytest.fail("rendered"))
         assert status(response["ETag"]) == 304
 
     def test_of_the_future_is_read_again(self, articles, clock):
@@ -240,7 +240,7 @@ def forbid(monkeypatch):
     """Return a function that lets every compilation of a section and every reading of the cache fail."""
 
     fail = lambda *_: pytest.fail("the section was compiled, or the cache was read")  # noqa: E731
-    targets = ((page_responses, "compile_source"), (caching.default, "get"))
+    targets = ((live_pages, "compile_source"), (caching.default, "get"))
     return lambda: [monkeypatch.setattr(*target, fail) for target in targets]
 
 
@@ -361,9 +361,9 @@ def pages_cache(articles, settings, configure, monkeypatch):
 
 @pytest.fixture
 def renderings(monkeypatch):
-    numbers, render = [], page_responses.PageRequest._render
+    numbers, render = [], live_pages.PageRequest._render
     noting = lambda request, *args: numbers.append(request.page.number) or render(request, *args)  # noqa: E731
-    monkeypatch.setattr(page_responses.PageRequest, "_render", noting)
+    monkeypatch.setattr(live_pages.PageRequest, "_render", noting)
     return numbers
 
 

@@ -23,7 +23,7 @@ from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import write_articles
-from tests.support.internals import known_pages, page_responses, stylesheet
+from tests.support.internals import known_pages, live_pages, stylesheet
 from tests.support.native_views import FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
@@ -287,7 +287,7 @@ class TestAKeyFileOfIndexNow:
 @pytest.mark.parametrize("site", ["live"], indirect=True)
 def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(site, monkeypatch):
     """Under ASGI, Django runs views in a thread."""
-    begun, may_end, render = threading.Event(), threading.Event(), page_responses.PageRequest._render
+    begun, may_end, render = threading.Event(), threading.Event(), live_pages.PageRequest._render
 
     def waiting(*arguments):
         begun.set()
@@ -301,5 +301,5 @@ def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(site, monkeypatc
         may_end.set()
         return await request
 
-    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
+    monkeypatch.setattr(live_pages.PageRequest, "_render", waiting)
     assert b"/s8/" in async_to_sync(both)().content

@@ -115,7 +115,7 @@ def published_urls(store: Store, page: PageFile) -> list[str]:
     return [*map(location_of, _lines(store, {page.name: page}))]
 
 
-def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:
+def announce(event: Published, callback: Callable[[Published], object] | None) -> list[str]:
     """If anything has changed, call the callback and send the signal, and return the errors of both."""
     failures: list[tuple[object, object]] = []
     if not (event.written or event.removed):

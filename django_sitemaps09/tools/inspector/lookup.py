@@ -20,8 +20,15 @@ from django_sitemaps09.protocol.fields import excerpt, first_names, reason_of
 from django_sitemaps09.protocol.filenames import parse_page_name
 from django_sitemaps09.protocol.urls import Base, origin
 from django_sitemaps09.target.manifest import MAX_TIME
-from django_sitemaps09.tools.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
-from django_sitemaps09.tools.inspector.searches import Entry, ExportedFiles, FoundEntry, path_of, section_of
+from django_sitemaps09.tools.inspector.conditions import path_of
+from django_sitemaps09.tools.inspector.exported_files import Entry, ExportedFiles, FoundEntry, section_of
+from django_sitemaps09.tools.inspector.row_searches import (
+    KeyQueries,
+    LiveRow,
+    RowSearch,
+    SectionLookup,
+    row_search,
+)
 from django_sitemaps09.tools.status import ExportState, sentences
 from django_sitemaps09.views.responses import savepoints
 

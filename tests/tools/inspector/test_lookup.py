@@ -16,8 +16,8 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps09 import PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.tools.inspector import lookup, searches
-from django_sitemaps09.tools.inspector.rows import KeyQueries
+from django_sitemaps09.tools.inspector import exported_files, lookup
+from django_sitemaps09.tools.inspector.row_searches import KeyQueries
 from tests.models import Article, Document, Reading, Seat, Tag, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -410,7 +410,7 @@ class TestAnExportedSection:
         assert "cannot be searched by URL: numbers." in asked("/numbers/1/").notes[0]
         publish(numbers=declare(Numbers, limit=5)(30))
         with monkeypatch.context() as context:
-            context.setattr(searches, "MAX_FILES", 3)
+            context.setattr(exported_files, "MAX_FILES", 3)
             # The last pages are searched first.
             assert asked("/numbers/15/").verdict == "unconfirmed"
             assert asked("/numbers/14/").heading == "Not found in the sitemap: the search ended early"
@@ -426,7 +426,7 @@ class TestAnExportedSection:
 class TestASearchOfManyFiles:
     @pytest.fixture(autouse=True)
     def _limit(self, monkeypatch):
-        monkeypatch.setattr(searches, "MAX_FILES", 4)
+        monkeypatch.setattr(exported_files, "MAX_FILES", 4)
         write_articles(*numbered(60))
 
     def test_begins_with_what_only_files_can_answer(self, publish, register):
@@ -454,7 +454,7 @@ class TestASearchOfManyFiles:
 
     def test_looks_on_the_page_of_the_row_in_sections_of_one_route(self, publish, register, monkeypatch):
         """A row has moved to another section since the export. Each has more files than are read."""
-        monkeypatch.setattr(searches, "MAX_FILES", 2)
+        monkeypatch.setattr(exported_files, "MAX_FILES", 2)
         write_articles(*numbered(100)[60:], first=61)
 
         def parts(last, first):
@@ -562,7 +562,7 @@ class TestManySections:
 
     def test_need_few_queries_for_a_url(self, publish, monkeypatch):
         """A filter over a multi-valued relation is read through the keys of its rows."""
-        monkeypatch.setattr("django_sitemaps09.tools.inspector.rows._MAX_CHECKED", 30)
+        monkeypatch.setattr("django_sitemaps09.tools.inspector.row_searches._MAX_CHECKED", 30)
         parts = {}
         for number in range(100):
             tag = Tag.objects.create(name=f"t{number}")

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.declare.locations import resolve_path
-from django_sitemaps09.tools.inspector import rows, searches
+from django_sitemaps09.tools.inspector import conditions, exported_files, row_searches
 from tests.models import Article, Word
 from tests.support.configuration import BASE
 from tests.support.internals import ExportState, LocalStore, alias, compression, published, uri
@@ -47,7 +47,7 @@ NUMBERED = Route("shop:product", category=F("c"), number=F("n"), slug=F("s"))
 
 
 def found(route, location):
-    return next(iter(searches.route_conditions(route, resolve_path(location))), None)
+    return next(iter(conditions.route_conditions(route, resolve_path(location))), None)
 
 
 def by_alias(values):
@@ -124,14 +124,14 @@ def test_every_value_round_trips_through_a_route(text):
 def test_a_path_template_extracts_its_values_from_a_url(template, path, ways):
     values = {"a": F("a"), "b": F("b"), "c": "d"}
     used = {name: value for name, value in values.items() if f"{{{name}}}" in template}
-    conditions = searches.path_conditions(PathTemplate(template, **used), BASE + path)
-    assert conditions == (None if ways is None else [by_alias(way) for way in ways])
+    found = conditions.path_conditions(PathTemplate(template, **used), BASE + path)
+    assert found == (None if ways is None else [by_alias(way) for way in ways])
 
 
 def test_a_hostile_url_is_split_in_linear_time():
     names = "abcdefghij"
     template = PathTemplate(f"/{'/'.join(f'{{{name}}}' for name in names)}/x", **{n: F(n) for n in names})
-    assert searches.path_conditions(template, f"{BASE}{'/' * 2_000}") == []
+    assert conditions.path_conditions(template, f"{BASE}{'/' * 2_000}") == []
 
 
 @given(st.text(), st.text())
@@ -141,28 +141,28 @@ def test_every_value_round_trips_through_a_path_template(first, second):
         location = uri(str(template.url([first, second])))
     except ValueError:
         return
-    ways = searches.path_conditions(template, f"{BASE}{location}")
+    ways = conditions.path_conditions(template, f"{BASE}{location}")
     ambiguous = first.count("/") + second.count("/") > 1
     assert ways is None or ambiguous or "%" in first + second or by_alias([first, second]) in ways
 
 
 def test_only_columns_with_an_index_and_known_kinds_of_locations_are_conditions(monkeypatch):
     word, slug = resolve_path("/word/a/").match, resolve_path("/kind/x/").match
-    assert searches.field_conditions(Word, word) == [{"word": "a"}]
+    assert conditions.field_conditions(Word, word) == [{"word": "a"}]
     # Its `slug` has no index, and it has no field `word`.
-    assert searches.field_conditions(Article, word) is searches.field_conditions(Article, slug) is None
+    assert conditions.field_conditions(Article, word) is conditions.field_conditions(Article, slug) is None
     # A column is compared with the path and the URL, with and without escapes.
     texts = [f"{start}{text}" for start in ("", BASE, BASE[6:]) for text in ("/a%20b/", "/a b/")]
-    assert searches.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
+    assert conditions.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
     for column in ("slug", "category__slug"):
-        assert searches.column_conditions(Article, F(column), f"{BASE}/a b/") is None
-    assert searches.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") == []
-    monkeypatch.setattr(searches, "Route", PathTemplate)
-    assert searches.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") is None
+        assert conditions.column_conditions(Article, F(column), f"{BASE}/a b/") is None
+    assert conditions.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") == []
+    monkeypatch.setattr(conditions, "Route", PathTemplate)
+    assert conditions.template_conditions(NUMBERED, resolve_path("/a/"), f"{BASE}/a/") is None
 
 
 def find_rows(source, conditions):
-    return rows.find_rows(source, conditions, rows.KeyQueries().rows)
+    return row_searches.find_rows(source, conditions, row_searches.KeyQueries().rows)
 
 
 def test_every_row_is_found_on_its_page_whatever_its_key(kind, using):
@@ -172,10 +172,10 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind, using):
     for index, page in enumerate(pages):
         for key in keys_of(source, page):
             with CaptureQueriesContext(connections[using]) as queries:
-                assert rows.page_index(source, key, pages) == index
+                assert row_searches.page_index(source, key, pages) == index
             assert len(queries) <= len(pages).bit_length()
             assert find_rows(source, {source.members.key.name: key}) == {key: True}
-            assert [*rows.row_batch(source, key, is_listed=True).keys] == [key]
+            assert [*row_searches.row_batch(source, key, is_listed=True).keys] == [key]
 
 
 @pytest.mark.urls("tests.urls")
@@ -192,7 +192,7 @@ def test_one_query_excludes_many_queries_without_rows(using):
     articles = Article.objects.using(using)
     articles.create(pk=3, slug="s3")
     asked = [articles.filter(slug=f"s{number}").values_list("pk") for number in range(30)]
-    queries = rows.KeyQueries()
+    queries = row_searches.KeyQueries()
     with CaptureQueriesContext(connections[using]) as captured:
         queries.prepare([lambda read: list(map(read, [*asked, asked[0].none()]))])
         assert [number for number, query in enumerate(asked) if queries.rows(query)] == [3]
@@ -217,7 +217,7 @@ def store(tmp_path_factory):
 
 
 def files_in(store):
-    return searches.ExportedFiles(ExportState(folder=published.ExportFolder("", store, store)))
+    return exported_files.ExportedFiles(ExportState(folder=published.ExportFolder("", store, store)))
 
 
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
@@ -237,7 +237,7 @@ def test_a_search_reads_each_file_once_and_ends_at_the_first_with_the_url(store,
     assert (entry.name, entry.files) == ("sitemap-a-1.xml", 3)
     [note] = files.notes
     assert note.startswith("sitemap-a-2.xml.gz cannot be read: ")
-    monkeypatch.setattr(searches, "MAX_FILES", 2)
+    monkeypatch.setattr(exported_files, "MAX_FILES", 2)
     files = files_in(store)
     assert (files.search([*names[2:], *names[2:3]], "https://none/").files, files.notes) == (2, [])
 
@@ -251,6 +251,6 @@ def test_an_entry_that_is_too_long_is_not_read(tmp_path):
 
 def test_an_entry_shows_its_elements_without_escapes():
     link = '<xhtml:link rel="alternate" hreflang="de" href="https://a/?a=1&amp;b=2"/>'
-    entry = searches.Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
+    entry = exported_files.Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
     assert (entry.location, entry.value("priority")) == ("https://a/'", "0.5")
     assert (entry.value("changefreq"), entry.links) == (None, [("de", "https://a/?a=1&b=2")])

@@ -34,7 +34,12 @@ from django_sitemaps09.rows.members import KeyInRows, Members
 from django_sitemaps09.rows.queryset import QuerySource
 from django_sitemaps09.rows.slices import Slices
 from django_sitemaps09.target.manifest import PageFile
-from django_sitemaps09.tools.inspector import searches
+from django_sitemaps09.tools.inspector.conditions import (
+    column_conditions,
+    field_conditions,
+    template_conditions,
+)
+from django_sitemaps09.tools.inspector.exported_files import Entry, entries_of_item
 from django_sitemaps09.tools.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported, listing as listings
 from django_sitemaps09.views.responses import savepoints
@@ -61,7 +66,7 @@ class LiveRow(NamedTuple):
     key: Hashable
     #: Whether the section lists it; `None` if only a query of all rows can tell.
     is_listed: bool | None
-    entry: searches.Entry | None = None
+    entry: Entry | None = None
     source: QuerySource | None = None
     skipped: tuple[str, ...] = ()
 
@@ -269,16 +274,16 @@ def row_search(
     declared = sitemap.hooks["location"]
     conditions: Sequence[Mapping[str, Any]] | None = [] if is_foreign else None
     if isinstance(declared, LocationTemplate) and not is_foreign:
-        conditions = searches.template_conditions(declared, resolved, location)
+        conditions = template_conditions(declared, resolved, location)
     source = unread_source(name, sitemap, record)
     if conditions == []:
         new = digest_of(declared_facts(sitemap)) if source is None else source.declaration_digest
         return _MAY_BE_EXPORTED if record and record.declaration_digest != new else _NO_MATCH
     is_exact = conditions is not None and len(conditions) == 1
     if source is not None and isinstance(declared, F):
-        conditions = searches.column_conditions(source.members.rows.model, declared, location)
+        conditions = column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:
-        conditions = searches.field_conditions(source.members.rows.model, resolved.match)
+        conditions = field_conditions(source.members.rows.model, resolved.match)
     if source is None or conditions is None:
         return _NEEDS_SEARCH
     return RowSearch(source, conditions, location, is_exact)
@@ -294,10 +299,10 @@ def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup
     return SectionLookup(plain is not None, row, similar=plain and plain.location)
 
 
-def _entry(batch: Batch, declared: Declared, location: str = "") -> searches.Entry | None:
+def _entry(batch: Batch, declared: Declared, location: str = "") -> Entry | None:
     """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts, wanted = elements(FORMATS[declared.format], batch, str(declared.base)), _comparable(location)
-    entries = (entry for text in texts for entry in searches.entries_of_item(text))
+    entries = (entry for text in texts for entry in entries_of_item(text))
     matches = (entry for entry in entries if not location or _comparable(entry.location) == wanted)
     return next(matches, None)
 
