@@ -225,9 +225,7 @@ def add_hook_results(sitemap: Any, urls: Entries, hosts: AllowedHosts, errors: l
                 url["alternates"] = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
                 default_urls = [choices[place]] if choices[place] else []
                 locations = entries.each_of(position, hosts.uri, default_urls, "x_default")
-                url["alternates"] += [
-                    {"lang_code": "x-default", "location": target} for target in locations
-                ]
+                url["alternates"] += [{"lang_code": "x-default", "location": each} for each in locations]
             links = results["alternates"][place] if "alternates" in results else ()
             if links and links is not FAILED:
                 more = entries.each_of(position, partial(_links, url, hosts), [links], "alternates")

@@ -80,10 +80,8 @@ class Host:
 
     def previous(self, journal: Journal | None, now: float) -> PreviousState:
         """Return the state before a run. `journal` is that of a killed run whose steps were not taken."""
-        is_whole, moved_from = self.is_whole, self.moved_from
-        return load(
-            self.store, self.state, self.site, journal, now, is_whole=is_whole, moved_from=moved_from
-        )
+        is_whole, moved = self.is_whole, self.moved_from
+        return load(self.store, self.state, self.site, journal, now, is_whole=is_whole, moved_from=moved)
 
     @classmethod
     def resolve(cls, options: TargetOptions, base_url: str | None) -> Host:

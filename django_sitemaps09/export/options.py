@@ -81,9 +81,7 @@ class ExportOptions(TargetOptions):
     on_published: Annotated[
         Callable[[Published], object] | None, "called after publishing; an exception becomes a warning"
     ] = None
-    progress: Annotated[Callable[[SectionReport], object], "called after each section"] = lambda report: (
-        None
-    )
+    progress: Annotated[Callable[[SectionReport], object], "called after each section"] = lambda each: None
     on_page: Annotated[
         Callable[[str, PageFile], object], "called with the section and the file of each rendered page"
     ] = lambda section, file: None

@@ -280,7 +280,7 @@ class Sink:
                 raise CancelledError
 
 
-def incompatibility(what: str, where: str = "") -> str:
+def mismatch(what: str, where: str = "") -> str:
     """Return the message for a worker that is incompatible because its `what` differs."""
     return (
         f"the worker is incompatible: its {what} differs from the command's{where}. Run the same version "
@@ -298,14 +298,12 @@ def render_page(
     """
 
     def render() -> RenderedPage:
-        all_sections = sections.native_mapping()
-        sections.check_known([task.section], all_sections)
-        source = compile_source(
-            task.section, all_sections[task.section], renderer.base, conf.limits, task.using
-        )
+        mapping = sections.native_mapping()
+        sections.check_known([task.section], mapping)
+        source = compile_source(task.section, mapping[task.section], renderer.base, conf.limits, task.using)
         if source.declaration_digest != task.declaration_digest:
             where = " in its query, settings, code or URLs"
-            raise ExportError(incompatibility(f"section {task.section!r}", where))
+            raise ExportError(mismatch(f"section {task.section!r}", where))
         store = target_store(renderer.output, renderer.folder)
         return renderer.render(source, task, store, before_staging=before_staging)()
 

@@ -38,9 +38,7 @@ class Run:
     engine: Engine
     recovered: Sequence[str] | None = None
 
-    def record(
-        self, reports: Sequence[SectionReport], failures: Sequence[str], *, is_published: bool
-    ) -> None:
+    def record(self, reports: Sequence[SectionReport], failures: list[str], *, is_published: bool) -> None:
         """Add the run to the history. The export does not need the history, so an error is only logged."""
         state, started, changes = self.host.state, self.started.timestamp(), []
         for report in reports:

@@ -131,10 +131,8 @@ class _Conversion:
             return [part for code in languages for part in self._localized(code, everything, rows)]
         spell = cache(self._spell)
         positions_by_code: dict[str, list[int]] = {}
-        item_codes = self._call(
-            lambda item: [*map(spell, languages_of(item))], rows, "languages", failed=()
-        )
-        for position, codes in enumerate(item_codes):
+        all_codes = self._call(lambda item: [*map(spell, languages_of(item))], rows, "languages", failed=())
+        for position, codes in enumerate(all_codes):
             for code in dict.fromkeys(codes):
                 positions_by_code.setdefault(code, []).append(position)
         # The order must not depend on how the rows are sliced.

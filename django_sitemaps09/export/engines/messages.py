@@ -29,10 +29,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import hosts
 from django_sitemaps09.declare.calls import Cost, Costs
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import page as rendering
 from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
-from django_sitemaps09.export.page import RenderedPage, Renderer, Task
+from django_sitemaps09.export.page import EXPECTED, RenderedPage, Renderer, Task, mismatch, render_page
 from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.protocol.fields import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.protocol.pages import Page
@@ -110,7 +109,7 @@ def parse(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     """Return the task of a message. Raise `ExportError` if it is of another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
-        raise ExportError(rendering.incompatibility(f"release ({release}, not {message['release']!r:.40})"))
+        raise ExportError(mismatch(f"release ({release}, not {message['release']!r:.40})"))
     renderer, task = message["renderer"], message["task"]
     number, *bounds = task["page"]
     page = Page(number, *(bound and tuple(bound) for bound in bounds))
@@ -250,14 +249,14 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         renderer, task = parse(content)
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
         with time_limited():
-            page = rendering.render_page(renderer, own_task, before_staging=folder.check)
+            page = render_page(renderer, own_task, before_staging=folder.check)
         folder.write(REPLY, build_reply(page) | ({"worker": ""} if is_awaited else {}))
     except Exception as error:
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
         if isinstance(error, OSError) and error.strerror:
             # The command names each reason once, so without the name of the file.
             reason = f"{type(error).__name__}: {error.strerror}"
-        unexpected = not isinstance(error, rendering.EXPECTED)
+        unexpected = not isinstance(error, EXPECTED)
         logger.error("A message was refused: %s", reason, exc_info=unexpected)
         # Without a valid message, there is no folder that can be trusted. It may also be missing or full.
         if folder is not None and not folder.has(REPLY):

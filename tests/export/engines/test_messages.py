@@ -162,7 +162,7 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(forging, monk
             os.kill(os.getpid(), signal.SIGUSR1)
         raise AssertionError("the time limit was taken for the failure of an item")
 
-    monkeypatch.setattr(messages.rendering, "render_page", rendered)
+    monkeypatch.setattr(messages, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, Mock(side_effect=SoftLimitError))
     try:
         messages.handle_message(messages.sign(forging))
