@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -231,8 +232,12 @@ class Processes(Engine):
         # /proc also lists threads that Python has not started.
         tasks = Path("/proc/self/task")
         threads = len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
-        context = multiprocessing.get_context(None if self._can_fork and threads == 1 else "spawn")
-        if context.get_start_method() == "fork":
+        method = multiprocessing.get_start_method() if self._can_fork and threads == 1 else "spawn"
+        if method == "forkserver" and sys.platform == "linux":
+            # The default from Python 3.14 on: its workers start slowly, and its server stays.
+            method = "fork"
+        context = multiprocessing.get_context(method)
+        if method == "fork":
             # Processes that share a connection would receive each other's results.
             connections.close_all()
             caches.close_all()
