@@ -486,7 +486,7 @@ def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, s
     assert read() == value
 
 
-@block_of("docs/howto/workers.md", "With Django Tasks")
+@block_of("docs/howto/schedule.md", "With Django Tasks")
 @pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
 @pytest.mark.services
 def test_the_settings_of_django_tasks_pass_the_checks(snippet, settings):
