@@ -136,7 +136,7 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     from django_sitemaps09.export.notify.submission import check_configured
 
     if problem := error_text(ImproperlyConfigured, check_configured):
-        hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
+        hint = "See 'Tell others of changes' in the documentation, or turn SUBMIT off."
         yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
 
 
