@@ -285,7 +285,7 @@ def test_names_of_contrib_exist_here_too(module):
     assert own - {*dir(import_module(f"django_sitemaps09{module}"))} == set()
 
 
-REFERENCE, ELEMENTS = "docs/reference/sitemaps.md", "docs/howto/elements.md"
+REFERENCE, ELEMENTS = "docs/reference/sitemaps.md", "docs/howto/media.md"
 LANGUAGES = ("docs/howto/languages.md", "Languages")
 MEDIA = ("docs/howto/media.md", "Images and videos")
 HOSTS_PAGE = "docs/howto/hosts.md"
