@@ -49,7 +49,7 @@ NOT_RUN = {
     ("README.md", "Quick start", "sh"): (1, "it installs; `.ci/packaging.py` installs the wheel"),
     ("docs/howto/check.md", "Validate a sitemap", "sh"): (1, "it installs the package"),
     ("docs/howto/schedule.md", "From a systemd timer", "ini"): (2, "a container has no systemd"),
-    ("docs/explanation/requests.md", "Log lines", "text"): (1, "`tests/views` compares their form"),
+    ("docs/howto/cache.md", "Log lines", "text"): (1, "`tests/views` compares their form"),
     ("docs/benchmarks.md", "Exports and pages", "sh"): (1, _MINUTES),
     ("docs/benchmarks.md", "Querysets", "sh"): (1, _MINUTES),
     ("docs/benchmarks.md", "Exporting again", "sh"): (1, _MINUTES),

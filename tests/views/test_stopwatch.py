@@ -146,7 +146,7 @@ def test_every_result_is_documented():
     logged = {*re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', calls)} - {"page", "row"}
     # A fingerprint is also a value that one request builds at a time.
     logged |= {f"fingerprint {result}" for result in re.findall(r'\blog\("(\w+)"', getsource(caching.once))}
-    text = PAGES["docs/explanation/requests.md"].partition("## Log lines")[2]
+    text = PAGES["docs/howto/cache.md"].partition("## Log lines")[2]
     shown = text.split("```")[1].splitlines()[1:]
     assert (len(shown), all(map(LINE.fullmatch, shown))) == (4, True)
     rows = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
