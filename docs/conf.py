@@ -31,6 +31,7 @@ default_role = "code"
 # A long signature has a line for each argument, and defaults as they are written.
 python_maximum_signature_line_length = 88
 autodoc_preserve_defaults = True
+autodoc_default_options = {"members": True, "imported-members": True, "member-order": "bysource"}
 nitpicky = True
 # No inventory of Python's or Django's documentation: a build needs no network.
 nitpick_ignore_regex = [("py:.*", r".*")]
