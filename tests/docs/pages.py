@@ -19,29 +19,31 @@ PAGES = {
 }
 README = PAGES["README.md"]
 #: A heading, or a fenced block.
-_PARTS = re.compile(r"^#+ (.+)$|^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
+_PARTS = re.compile(r"^(#+) (.+)$|^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block, and the line of the page that it begins on."""
+    """A fenced block, the line of the page that it begins on, and the last heading of the second level."""
 
     page: str
     heading: str
     language: str
     line: int
     text: str
+    chapter: str
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
 
 
 def _blocks(page: str, text: str) -> list[Block]:
-    found, heading = [], ""
+    found, heading, chapter = [], "", ""
     for part in _PARTS.finditer(text):
-        heading = part[1] or heading
+        heading, chapter = part[2] or heading, part[2] if part[1] == "##" else chapter
         # Sphinx executes blocks such as `{toctree}`.
-        if part[1] is None and not part[2].startswith("{"):
-            found.append(Block(page, heading, part[2], text.count("\n", 0, part.start(3)) + 1, part[3]))
+        if part[1] is None and not part[3].startswith("{"):
+            line = text.count("\n", 0, part.start(4)) + 1
+            found.append(Block(page, heading, part[3], line, part[4], chapter))
     return found
 
 
@@ -76,18 +78,21 @@ def without_code(text: str) -> str:
     return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def parts(page, file):
-    return [block for block in blocks("python", page) if block.text.startswith(f"# {file}\n")]
+def parts(page, chapter, file):
+    """Return the blocks for a file, which are in the chapter or above the first one."""
+    found = [block for block in blocks("python", page) if block.chapter in ("", chapter)]
+    return [block for block in found if block.text.startswith(f"# {file}\n")]
 
 
-def unnamed(page):
-    [block] = [block for block in blocks("python", page) if not block.text.startswith("# ")]
+def unnamed(page, chapter):
+    found = [block for block in blocks("python", page) if block.chapter == chapter]
+    [block] = [block for block in found if not block.text.startswith("# ")]
     return block
 
 
-def follow(page, file, namespace):
+def follow(page, chapter, file, namespace):
     """Run the blocks for a file with the names that the file already has."""
-    found = parts(page, file)
+    found = parts(page, chapter, file)
     assert found, f"{page} has no block for {file}"
     for block in found:
         run(block, namespace)

@@ -81,7 +81,7 @@ def grow():
 
 
 def check_other_sitemap(folder):
-    declared = run(unnamed("docs/howto/django-cms.md")).sitemaps
+    declared = run(unnamed("docs/howto/cms.md", "django CMS")).sitemaps
     assert declared == {"pages": CMSSitemap}
     wanted = {host: sorted(entry.url for entry in expected(host)) for host in HOSTS}
     files = exported(folder, *HOSTS, sitemaps=declared)

@@ -53,7 +53,7 @@ def grow():
 
 
 def check_other_sitemap(folder):
-    fallback = run(unnamed(settings.PAGE), **vars(sitemaps)).FallbackSitemap
+    fallback = run(unnamed(settings.PAGE, settings.CHAPTER), **vars(sitemaps)).FallbackSitemap
     with (
         patch.object(urls, "urlpatterns", urls.urlpatterns[:1]),
         override_sitemaps({"pages": fallback}),

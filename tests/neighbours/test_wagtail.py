@@ -27,7 +27,7 @@ from tests.docs.pages import parts, run, unnamed
 from tests.neighbours import published
 from tests.neighbours.published import Entry, compare, exported, live, override_sitemaps, queries, time
 
-PAGE = "docs/howto/wagtail.md"
+PAGE = ("docs/howto/cms.md", "Wagtail")
 WWW, SHOP = "www.example.com", "shop.example.com"
 METHODS = {"pages": ours.WagtailSpecificPageSitemap}
 pytestmark = pytest.mark.django_db
@@ -180,7 +180,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_pages(sites):
 
 def test_a_page_class_with_urls_of_its_own_is_refused_by_name():
     with pytest.raises(ImproperlyConfigured, match=r"home.models.EventPage overrides get_sitemap_urls\(\)"):
-        run(parts(PAGE, "mysite/sitemaps.py")[0]).sitemaps["pages"]().for_host(WWW)
+        run(parts(*PAGE, "mysite/sitemaps.py")[0]).sitemaps["pages"]().for_host(WWW)
 
 
 @pytest.mark.parametrize("method", ["get_url_parts", "get_full_url"])
@@ -350,7 +350,7 @@ def test_urls_have_the_prefix_of_the_default_language_if_it_is_a_variant_of_the_
 
 
 def test_wagtails_own_sitemap_lists_the_default_site_unchanged(tmp_path):
-    declared = run(unnamed(PAGE)).sitemaps
+    declared = run(unnamed(*PAGE)).sitemaps
     assert declared["pages"] is Sitemap
     assert urls_of(exported(tmp_path, WWW, sitemaps=declared)[WWW]) == own_urls(WWW, locales=False)
 

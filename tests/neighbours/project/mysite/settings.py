@@ -4,9 +4,10 @@ import os
 
 from tests.docs.pages import follow
 
-#: The name of the package, and the page of its how-to.
+#: The name of the package, and the page and the chapter of its how-to.
 NAME = os.environ["SITEMAPS09_NEIGHBOUR"]
-PAGE = f"docs/howto/{NAME}.md"
+PAGE = f"docs/howto/{'shops' if NAME in ('oscar', 'translated-models') else 'cms'}.md"
+CHAPTER = NAME.replace("-", " ").capitalize() if NAME != "django-cms" else "django CMS"
 
 SECRET_KEY = "not secret"
 ALLOWED_HOSTS = ["*"]
@@ -72,4 +73,4 @@ else:
     WAGTAIL_SITE_NAME = "Example"
     WAGTAILADMIN_BASE_URL = "https://www.example.com"
 
-follow(PAGE, "mysite/settings.py", globals())
+follow(PAGE, CHAPTER, "mysite/settings.py", globals())

@@ -4,4 +4,4 @@ from django.conf import settings
 
 from tests.docs.pages import follow
 
-follow(settings.PAGE, "mysite/sitemaps.py", globals())
+follow(settings.PAGE, settings.CHAPTER, "mysite/sitemaps.py", globals())

@@ -28,4 +28,4 @@ match settings.NAME:
     case _:
         urlpatterns = i18n_patterns(path("", include("wagtail.urls")))
 
-follow(settings.PAGE, "mysite/urls.py", globals())
+follow(settings.PAGE, settings.CHAPTER, "mysite/urls.py", globals())
