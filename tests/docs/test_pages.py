@@ -307,7 +307,9 @@ def test_every_hook_of_a_class_is_described():
 def test_every_extra_is_described():
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     declared = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
-    assert names(section("docs/index", "Extras")) == set(re.findall(r"^([a-z0-9-]+) = \[", declared, re.MULTILINE))
+    assert names(section("docs/index", "Extras")) == set(
+        re.findall(r"^([a-z0-9-]+) = \[", declared, re.MULTILINE)
+    )
 
 
 def test_every_deviation_from_contrib_has_a_test():
