@@ -14,11 +14,11 @@ class Sitemaps09Config(AppConfig):
 
     def ready(self) -> None:
         # Imported here, because the checks import modules that need the app registry.
-        from django_sitemaps09.tools.checks import configuration, registered_sections
+        from django_sitemaps09.tools.checks import configuration, registration
 
         register(configuration.check_settings)
-        register(registered_sections.check_sections)
+        register(registration.check_sections)
         register(configuration.check_urls)
         register(configuration.check_deployment, deploy=True)
         register(configuration.check_site, Tags.database, deploy=True)
-        register(registered_sections.check_keys, Tags.database)
+        register(registration.check_keys, Tags.database)

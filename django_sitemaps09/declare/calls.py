@@ -292,7 +292,7 @@ def check_home(homes: set[str], key: str) -> None:
     homes.add(key)
 
 
-def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:
+def checked_locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:
     """Return a column of locations for a batch, with `None` for each invalid location."""
     if {*map(type, values)} <= {str}:
         if hosts.are_plain(values):

@@ -24,7 +24,7 @@ from django_sitemaps09.orm.internals import copy_loading, remove_order
 from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol.limits import Limits
 from django_sitemaps09.protocol.urls import Base
-from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.conversion import Conversion
 from django_sitemaps09.rows.get_urls import UrlsSource
 from django_sitemaps09.rows.keys import KeyColumns
 from django_sitemaps09.rows.positions import PositionSource
@@ -45,34 +45,34 @@ def compile_source(
         return UrlsSource(read(sitemap, base, limits))
     # Read hooks afterwards, since `items()` can set them, as for contrib's pages.
     items = pin_database(read_items(sitemap), using)
-    declaration = Declaration(read(sitemap, base, limits))
-    return _query_source(name, items, declaration) or PositionSource.from_items(items, declaration)
+    conversion = Conversion(read(sitemap, base, limits))
+    return _query_source(name, items, conversion) or PositionSource.from_items(items, conversion)
 
 
 def ranged_source(name: str, declared: Declared) -> QuerySource | None:
     """Return the source of a compiled sitemap; `None` if it has no key ranges. Count and read no items."""
     items = pin_database(read_items(declared.sitemap))
-    return _query_source(name, items, Declaration(declared))
+    return _query_source(name, items, Conversion(declared))
 
 
-def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySource | None:
+def _query_source(name: str, items: Any, conversion: Conversion) -> QuerySource | None:
     """Return the source of items that are read by ranges of keys, or `None` if that is not possible."""
     # A multi-valued join or a filter on a window can give other results within a range. In this case, the
     # rows of the model with a key in the queryset are read.
     # Pages of news are refilled in each export, so that their number does not grow.
-    sitemap, own = declaration.declared.sitemap, Facts(items)
+    sitemap, own = conversion.declared.sitemap, Facts(items)
     if isinstance(sitemap, NewsSitemap) or not own.is_queryset or own.is_fetched:
         return None
     if problem := own.problem:
         raise ImproperlyConfigured(f"{type(sitemap).__qualname__}: {' '.join(problem)}")
-    if not own.can_reorder or _declares_window_function(items, declaration.expressions):
+    if not own.can_reorder or _declares_window_function(items, conversion.expressions):
         return None
     if not isinstance(sitemap, ModelSitemap):
         try:
             KeyColumns.from_field(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    source_of = partial(QuerySource.from_rows, name, declaration)
+    source_of = partial(QuerySource.from_rows, name, conversion)
     needs_order = own.needs_order
     rows: QuerySet[Any] = items.all() if needs_order else remove_order(items)
     query = rows.query
@@ -83,16 +83,16 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
         if not (own.has_window or Facts(rows).repeats_rows):
             return source_of(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
-        if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
+        if (grouped_rows := _grouped_by_row(rows, conversion.expressions)) is not None:
             return source_of(grouped_rows)
-    if (query.annotation_select or query.extra_select) and declaration.needs_items:
+    if (query.annotation_select or query.extra_select) and conversion.needs_items:
         return None
-    if covers_joins(rows, declaration.expressions):
+    if covers_joins(rows, conversion.expressions):
         return None
     # An order of the model that follows a multi-valued relation would repeat rows.
     outer_rows = remove_order(copy_loading(QuerySet(rows.model, using=rows.db), rows))
     try:
-        outer_rows.annotate(**declaration.expressions)
+        outer_rows.annotate(**conversion.expressions)
     except FieldError:
         # An expression uses an annotation of the original queryset.
         return None

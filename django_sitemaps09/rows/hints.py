@@ -155,7 +155,7 @@ def _kind(source: Source) -> str:
     if not isinstance(source, PositionSource):
         return "a plain queryset"
     if not isinstance(source.items, QuerySet):
-        if source.declaration.expressions:
+        if source.conversion.expressions:
             # Only a queryset has expressions. A sliced, ordered union is read as a list.
             return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS

@@ -24,7 +24,7 @@ from django_sitemaps09.orm.internals import Query, reorder
 from django_sitemaps09.protocol.entries import Batch, ItemError
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.rows import slices
-from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
+from django_sitemaps09.rows.conversion import LASTMOD, Conversion, Rows
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of
 from django_sitemaps09.rows.source_base import CompiledSource
 
@@ -40,17 +40,17 @@ class PositionSource(CompiledSource):
     count: int
 
     @classmethod
-    def from_items(cls, items: Any, declaration: Declaration) -> PositionSource:
+    def from_items(cls, items: Any, conversion: Conversion) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
-        items = annotate(declaration.declared.sitemap, items)
+        items = annotate(conversion.declared.sitemap, items)
         if not isinstance(items, QuerySet):
             items = list(items)
-            return cls(declaration, items, len(items))
+            return cls(conversion, items, len(items))
         own = Facts(items)
-        if not (own.is_fetched or isinstance(declaration.declared.sitemap, NewsSitemap)):
+        if not (own.is_fetched or isinstance(conversion.declared.sitemap, NewsSitemap)):
             has_free_order = own.can_reorder and not own.order_joins
             items = reading.in_total_order(items.order_by() if has_free_order else items)
-        return cls(declaration, items, reading.count_rows(items))
+        return cls(conversion, items, reading.count_rows(items))
 
     @property
     def declaration_digest(self) -> str:
@@ -75,7 +75,7 @@ class PositionSource(CompiledSource):
         while end == stop:
             stop += size
             for rows, position in self._slices(end, stop):
-                yield self.declaration.batch(rows, homes)
+                yield self.conversion.batch(rows, homes)
                 end = position
             if not is_last:
                 return
@@ -83,11 +83,11 @@ class PositionSource(CompiledSource):
     @cached_property
     def _readers(self) -> Sequence[_Columns | _Items]:
         """Readers of the rows. The last one can read rows that the first one cannot."""
-        return _columns(self.items, self.declaration) or (_Items(self.items, self.declaration),)
+        return _columns(self.items, self.conversion) or (_Items(self.items, self.conversion),)
 
     def _slices(self, start: int, stop: int) -> Iterator[tuple[Rows, int]]:
         """Yield rows after the position `start`, each time with the position of the last one."""
-        readers, size = deque(self._readers), slices.slice_size(slices.SLICE, self.declaration)
+        readers, size = deque(self._readers), slices.slice_size(slices.SLICE, self.conversion)
         while start < stop:
             reader = readers[0]
             # If the garbage collector closes a server-side cursor of PostgreSQL during another query, that
@@ -109,7 +109,7 @@ class PositionSource(CompiledSource):
                         yield slice_rows, start
                     continue
                 except reading.UNREADABLE:
-                    if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
+                    if not (isinstance(self.items, QuerySet) or self.conversion.expressions):
                         raise
             keys = range(start + 1, min(start + size, stop) + 1)
             read_part = partial(_read_part, readers[-1], start)
@@ -128,12 +128,12 @@ class _Items(NamedTuple):
     """Items whose hooks take them, or whose declared columns only `load_columns` can read."""
 
     rows: Any
-    declaration: Declaration
+    conversion: Conversion
     convert: None = None
 
     def read(self, items: Sequence[Any], start: int) -> Rows:
         """Return the rows of items, the first of which follows the position `start`."""
-        places, columns = load_columns(self.declaration.expressions, items)
+        places, columns = load_columns(self.conversion.expressions, items)
         return Rows([start + 1 + place for place in places], [items[place] for place in places], columns)
 
 
@@ -161,10 +161,10 @@ def _position(key: Key | None) -> int:
     return 0 if key is None else int(key[0])
 
 
-def _columns(items: Any, declaration: Declaration) -> list[_Columns]:
+def _columns(items: Any, conversion: Conversion) -> list[_Columns]:
     """Return queries for the declared columns, the fastest first; none if only `_Items` can read them."""
-    expressions = declaration.expressions
-    if not expressions or declaration.needs_items or not Facts(items).has_plain_instances:
+    expressions = conversion.expressions
+    if not expressions or conversion.needs_items or not Facts(items).has_plain_instances:
         return []
     query, base = items.query, items
     if query.combinator:

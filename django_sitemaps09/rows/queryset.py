@@ -25,7 +25,7 @@ from django_sitemaps09.protocol.fields import typed_repr
 from django_sitemaps09.protocol.pages import MANY, Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol.values import drop_future
 from django_sitemaps09.rows import fingerprints
-from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
+from django_sitemaps09.rows.conversion import LASTMOD, Conversion, Rows
 from django_sitemaps09.rows.declaration_digests import declared_facts, digest_of, query_facts
 from django_sitemaps09.rows.fingerprints import RunningFingerprint, hashes_rows_here
 from django_sitemaps09.rows.keys import Bound, KeyColumns
@@ -50,7 +50,7 @@ class QuerySource(CompiledSource):
     def from_rows(
         cls,
         section: str,
-        declaration: Declaration,
+        conversion: Conversion,
         rows: QuerySet[Any],
         original: QuerySet[Any] | None = None,
     ) -> QuerySource:
@@ -59,7 +59,7 @@ class QuerySource(CompiledSource):
         Raise `ImproperlyConfigured` for an unsuitable key or expression.
         """
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
-        sitemap = declaration.declared.sitemap
+        sitemap = conversion.declared.sitemap
         key_name = sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"
         if not isinstance(key_name, str):
             problem = f"key must be the name of a field, not {typed_repr(key_name)}"
@@ -68,7 +68,7 @@ class QuerySource(CompiledSource):
         # The queryset can repeat its rows, so they are not counted there.
         all_rows = rows if original is None else add_condition(rows, KeyInRows(original))
         rows = key.filter_readable(rows)
-        annotated_rows = add_columns(rows, declaration.expressions)
+        annotated_rows = add_columns(rows, conversion.expressions)
         annotated = Facts(annotated_rows)
         if annotated.repeats_rows:
             raise ImproperlyConfigured(
@@ -77,14 +77,14 @@ class QuerySource(CompiledSource):
                 "a method that takes the item."
             )
         members = Members(key, rows, original, are_grouped=annotated.is_grouped)
-        return cls(declaration, section, annotated_rows, members, all_rows, annotated.fetches_plainly)
+        return cls(conversion, section, annotated_rows, members, all_rows, annotated.fetches_plainly)
 
     @cached_property
     def declaration_digest(self) -> str:
         names = self.members.key.names
         rows = self._range_rows(None, None).order_by(*names)
-        if not self.declaration.needs_items:
-            rows = rows.values_list(*names, *self.declaration.expressions)
+        if not self.conversion.needs_items:
+            rows = rows.values_list(*names, *self.conversion.expressions)
         return digest_of((names, *declared_facts(self.declared), query_facts(rows)))
 
     @property
@@ -105,7 +105,7 @@ class QuerySource(CompiledSource):
     @cached_property
     def can_hash(self) -> bool:
         """Whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
-        is_read_plainly = self.is_plain and not self.declaration.needs_items
+        is_read_plainly = self.is_plain and not self.conversion.needs_items
         return is_read_plainly and fingerprints.can_hash(self.annotated_rows)
 
     @property
@@ -116,7 +116,7 @@ class QuerySource(CompiledSource):
 
     def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
         """Return the fingerprint of a range's rows in one query; with `most`, of at most one row more."""
-        rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
+        rows, columns = self._range_rows(after, until), [*self.conversion.expressions]
         with site_locale():
             return fingerprints.fingerprint(rows, self.members.key.names, columns, most)
 
@@ -126,7 +126,7 @@ class QuerySource(CompiledSource):
         if is_local or len(pages) == 1:
             read = self._read_fingerprint if self.members.are_costly and not is_local else self.fingerprint
             return [read(page.after, page.until) for page in pages]
-        rows, columns = self._range_rows(pages[0].after, pages[-1].until), [*self.declaration.expressions]
+        rows, columns = self._range_rows(pages[0].after, pages[-1].until), [*self.conversion.expressions]
         ends = [end for page in pages for end in (page.after, page.until) if end is not None]
         # Pages that are not adjacent have a range between them.
         places = {end: place for place, end in enumerate(dict.fromkeys(ends), 1)}
@@ -183,7 +183,7 @@ class QuerySource(CompiledSource):
 
     def _slices(self, *, are_hashed: bool) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
-        return Slices(rows, self.members, self.declaration, self.is_plain, are_hashed)
+        return Slices(rows, self.members, self.conversion, self.is_plain, are_hashed)
 
     def _batches(
         self, slices: Generator[Rows], after: Bound, running: RunningFingerprint | None = None
@@ -196,7 +196,7 @@ class QuerySource(CompiledSource):
                 keys = set(rows.keys)
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
                     raise KeyOrderError(self._repetition(after))
-                batch = self.declaration.batch(rows, homes)
+                batch = self.conversion.batch(rows, homes)
                 if running is not None:
                     running.add(rows.hashed, () if isinstance(batch.lastmods, str) else batch.lastmods)
                 yield batch
@@ -219,7 +219,7 @@ class QuerySource(CompiledSource):
 
     def look(self, page: Page) -> Look:
         """Return how many rows a page has now, and its newest lastmod, in one query."""
-        if LASTMOD not in self.declaration.expressions:
+        if LASTMOD not in self.conversion.expressions:
             return Look(self.count(page.after, page.until, MANY), self.declared.constants.get("lastmod"))
         newest_lastmod = Newest(LASTMOD, expression=self.annotated_rows.query.annotations[LASTMOD])
         rows = self._range_rows(page.after, page.until)

@@ -26,7 +26,7 @@ from django_sitemaps09.orm.internals import compile_query, has_prefetches, share
 from django_sitemaps09.orm.reading import UNREADABLE, read_each, stream_items
 from django_sitemaps09.protocol.entries import ItemError
 from django_sitemaps09.protocol.values import w3c_texts
-from django_sitemaps09.rows.declaration import LASTMOD, Declaration, Rows
+from django_sitemaps09.rows.conversion import LASTMOD, Conversion, Rows
 from django_sitemaps09.rows.fingerprints import ToHashed, hashed_columns
 from django_sitemaps09.rows.keys import Bound
 from django_sitemaps09.rows.members import Members, Span
@@ -60,9 +60,9 @@ Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], "tuple[Records, Recor
 ConvertTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[str | None] | None]
 
 
-def slice_size(rows: int, declaration: Declaration) -> int:
+def slice_size(rows: int, conversion: Conversion) -> int:
     """Return the number of rows in a slice: fewer than `rows` if each row has entries in many languages."""
-    return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
+    return max(rows // conversion.entries_per_item, min(rows, _FEWEST))
 
 
 def text_converter(rows: QuerySet[Any]) -> ConvertTexts | None:
@@ -110,7 +110,7 @@ class Slices:
 
     rows: QuerySet[Any]
     members: Members
-    declaration: Declaration
+    conversion: Conversion
     is_plain: bool
     are_hashed: bool = False
 
@@ -120,7 +120,7 @@ class Slices:
         is_costly = self.members.are_costly or len(self.members.key.names) > 1
         is_local = connections[self.rows.db].vendor == "sqlite"
         columns = COSTLY_SLICE if is_costly and not is_local else COLUMNS_SLICE
-        most = slice_size(SLICE if self.declaration.needs_items else columns, self.declaration)
+        most = slice_size(SLICE if self.conversion.needs_items else columns, self.conversion)
         if not self.members.looks_beyond:
             yield from self.read(self.members.first_span(after, until, most), most)
             return
@@ -143,7 +143,7 @@ class Slices:
 
     def read(self, first: Span, most: int) -> Generator[Rows]:
         """Return the slices from a span on. A query reads at most `most` rows."""
-        return self._instances(first, most) if self.declaration.needs_items else self._columns(first, most)
+        return self._instances(first, most) if self.conversion.needs_items else self._columns(first, most)
 
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
         return self.members.filter_range(rows, span.after, span.end)[:most]
@@ -187,7 +187,7 @@ class Slices:
 
     def _selected(self, *, has_texts: bool) -> tuple[QuerySet[Any], ToHashed | None]:
         """Return the query of the keys and the declared expressions, and what is hashed of its rows."""
-        names = [*self.members.key.names, *self.declaration.expressions]
+        names = [*self.members.key.names, *self.conversion.expressions]
         columns, to_hashed = names, None
         if self.are_hashed:
             extra, to_hashed = hashed_columns(self.rows, names, text=LASTMOD if has_texts else None)
@@ -196,7 +196,7 @@ class Slices:
         return query, to_hashed
 
     def _column_rows(self, fetched: _Fetched) -> Rows:
-        width, expressions = len(self.members.key.names), self.declaration.expressions
+        width, expressions = len(self.members.key.names), self.conversion.expressions
         columns = list(zip(*fetched.records, strict=True)) or [()] * (width + len(expressions))
         keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
         columns_by_name = dict(zip(expressions, columns[width:], strict=False))
@@ -248,7 +248,7 @@ class Slices:
 
     def _instance_rows(self, items: Sequence[Any], errors: Sequence[ItemError] = ()) -> Rows:
         keys = [item.pk if self.members.key.name == "pk" else getattr(item, alias("key")) for item in items]
-        columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
+        columns = {name: [getattr(i, name) for i in items] for name in self.conversion.expressions}
         return Rows(keys, items, columns, errors=errors)
 
 

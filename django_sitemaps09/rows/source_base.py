@@ -14,7 +14,7 @@ from django_sitemaps09.protocol.documents import elements
 from django_sitemaps09.protocol.entries import Batch
 from django_sitemaps09.protocol.limits import MAX_BYTES, MAX_NEWS, MAX_URLS, Limits
 from django_sitemaps09.protocol.urlset import FORMATS
-from django_sitemaps09.rows.declaration import Declaration
+from django_sitemaps09.rows.conversion import Conversion
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
 _MARGIN = 1.05
@@ -92,17 +92,17 @@ class Source(pages.Keyed, Protocol):
 
 @dataclass(frozen=True)
 class CompiledSource(Source):
-    """Source whose declaration turns rows into entries."""
+    """Source whose conversion turns rows into entries."""
 
-    declaration: Declaration
+    conversion: Conversion
 
     @cached_property
     def declared(self) -> Declared:
-        return self.declaration.declared
+        return self.conversion.declared
 
     @property
     def entries_per_item(self) -> int:
-        return self.declaration.entries_per_item
+        return self.conversion.entries_per_item
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:

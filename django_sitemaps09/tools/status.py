@@ -224,7 +224,7 @@ def read_listing(source: QuerySource, declaration: Section, base: Base) -> listi
 def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
     if isinstance(source, UrlsSource):
         return replace(status, paging="get_urls")
-    hooks: Any = "methods" if source.declaration.needs_items else "columns"
+    hooks: Any = "methods" if source.conversion.needs_items else "columns"
     return replace(status, paging="key ranges" if has_key_ranges(source) else "positions", hooks=hooks)
 
 

@@ -152,7 +152,7 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
     # is in a list as it always was: other facts would make all ETags of clients invalid.
     section = source.section, source.declaration_digest, page.after, page.until
     facts = digest_of((*section, [str(source.declared.base)], get_script_prefix(), tenant()))
-    most = protocol_limits(source).urls // source.declaration.entries_per_item
+    most = protocol_limits(source).urls // source.conversion.entries_per_item
     return PageMemo(source, page, f"{source.members.rows.db}:{facts}", facts, most)
 
 

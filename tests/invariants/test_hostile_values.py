@@ -13,7 +13,7 @@ from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
 from django_sitemaps09.protocol.fields import excerpt, reason_of, short_repr
-from django_sitemaps09.rows.declaration import Declaration, Rows
+from django_sitemaps09.rows.conversion import Conversion, Rows
 from tests.models import Word
 from tests.support.internals import ItemError, Page, alias, read
 from tests.support.sections import declare, listing
@@ -162,7 +162,7 @@ def test_no_value_takes_longer_than_the_reference(name):
 
 
 def columns_of(location):
-    declared = Declaration(read(declare(model=Word, location=location)(), BASE, LIMITS))
+    declared = Conversion(read(declare(model=Word, location=location)(), BASE, LIMITS))
     name = alias("location")
     return lambda *texts: declared.batch(Rows([*range(1, len(texts) + 1)], None, {name: [*texts]}))
 

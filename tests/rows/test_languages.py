@@ -332,7 +332,7 @@ def test_columns_by_language_give_the_bytes_of_methods(rows, declared, switches,
 
 def test_columns_by_language_create_no_items_and_have_fingerprints(rows):
     source = compiled(declare(queryset=rows, lastmod=F("updated"), **LINKED, **BY_ROUTES))
-    assert (source.declaration.needs_items, source.can_fingerprint) == (False, True)
+    assert (source.conversion.needs_items, source.can_fingerprint) == (False, True)
     before = source.fingerprint(None, None)
     Article.objects.filter(code="c1").update(code="changed")
     assert source.fingerprint(None, None) != before

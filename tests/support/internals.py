@@ -46,7 +46,7 @@ from django_sitemaps09.target.local import STATE, LocalStore
 from django_sitemaps09.target.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.target.remote import RemoteStore
 from django_sitemaps09.target.store import exclusive_lock, state_store, target_store
-from django_sitemaps09.tools.checks import configuration as conf_checks, registered_sections as checks
+from django_sitemaps09.tools.checks import configuration as conf_checks, registration as checks
 from django_sitemaps09.tools.status import ExportState, SectionStatus, status
 from django_sitemaps09.views import caching, compat, exported, indexes, known_pages, listing, live_pages
 from django_sitemaps09.views.listing import ListedPage, Listing

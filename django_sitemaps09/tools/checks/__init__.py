@@ -1,4 +1,7 @@
-"""System checks of settings and declarations. No check calls a project's code.
+"""System checks of settings and declarations, in the module of their subject.
+
+No check calls a project's code, except for the `check()` of an engine. To find the text of an id, search
+for its number in quotes.
 
 Only two checks query databases: `check_keys()` runs with `check --database default`, and `check_site()` if
 `--deploy` is given, too.

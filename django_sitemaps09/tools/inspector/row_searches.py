@@ -238,7 +238,7 @@ class RowSearch(NamedTuple):
 
     def _former_row(self) -> LiveRow | None:
         """Return the row with the integer key in the URL, whether it exists or not."""
-        key, expressions = self.source.members.key, self.source.declaration.expressions
+        key, expressions = self.source.members.key, self.source.conversion.expressions
         for name, value in chain.from_iterable(way.items() for way in self.conditions):
             field, text = getattr(expressions.get(name), "name", name), str(value)
             if key.is_integer and field in ("pk", *key.names) and text.isdecimal():
@@ -332,7 +332,7 @@ def find_rows(
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
-    return add_columns(source.members.model_rows(), source.declaration.expressions)
+    return add_columns(source.members.model_rows(), source.conversion.expressions)
 
 
 def _membership(members: Members, original: QuerySet[Any], key: Hashable) -> QuerySet[Any]:
@@ -345,9 +345,9 @@ def row_batch(source: QuerySource, key: Hashable, *, is_listed: bool | None) -> 
     """Return the entries of one row as they are now; `None` if the row no longer exists."""
     has_rows = is_listed is not False or source.members.original is not None
     rows = (source.annotated_rows if has_rows else _all_rows(source)).order_by(*source.members.key.names)
-    slices = Slices(rows, source.members, source.declaration, Facts(rows).fetches_plainly)
+    slices = Slices(rows, source.members, source.conversion, Facts(rows).fetches_plainly)
     with closing(slices.with_keys([key])) as parts:
-        return next(map(source.declaration.batch, parts), None)
+        return next(map(source.conversion.batch, parts), None)
 
 
 def page_index(source: QuerySource, key: Any, pages: Sequence[listings.ListedPage | PageFile]) -> int:

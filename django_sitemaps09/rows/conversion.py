@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Declaration:
+class Conversion:
     """Conversion of rows to a batch, as a compiled sitemap declares it."""
 
     declared: Declared
@@ -85,13 +85,15 @@ class Declaration:
         `homes` are the languages in which the page has an empty location so far, for all its slices.
         """
         errors = [*rows.errors, *self.declared.errors]
-        conversion = _Conversion(self.declared, self.languages, set() if homes is None else homes, errors)
+        conversion = _SliceConversion(
+            self.declared, self.languages, set() if homes is None else homes, errors
+        )
         with translation.override(conf.language):
             return conversion.batch(rows)
 
 
 @dataclass(frozen=True)
-class _Conversion:
+class _SliceConversion:
     """Conversion of one slice of rows. `errors` are those of the batch, to which each step adds."""
 
     declared: Declared
@@ -224,9 +226,9 @@ class _Conversion:
         if isinstance(hook, expressions.LocationTemplate):
             return self._template_locations(hook.compiled(), columns, items)
         if is_expression(hook):
-            return calls.locations(columns[0], self.declared.hosts, items)
+            return calls.checked_locations(columns[0], self.declared.hosts, items)
         urls = calls.rooted(self._values("location", rows), self.homes, code or "", items)
-        return calls.locations(urls, self.declared.hosts, items)
+        return calls.checked_locations(urls, self.declared.hosts, items)
 
     def _template_locations(
         self, template: expressions.CompiledTemplate, columns: Sequence[Sequence[Any]], items: Items
@@ -239,7 +241,7 @@ class _Conversion:
             return urls
         url = partial(_short_url, template) if has_long_text else template.url
         arguments = zip(*columns, strict=True) if columns else [()] * len(items.keys)
-        return calls.locations(items.each(url, arguments, "location"), hosts, items)
+        return calls.checked_locations(items.each(url, arguments, "location"), hosts, items)
 
     def _texts(self, name: Field, rows: Rows) -> Column:
         if name == "lastmod" and rows.lastmods is not None:
