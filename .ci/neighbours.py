@@ -231,7 +231,7 @@ def check(name: str, neighbour: Neighbour, work: Path) -> list[str]:
 def unknown_deviations() -> list[str]:
     """Return the deviations that docs/reference/deviations.md does not list."""
     page = (ROOT / "docs" / "reference" / "deviations.md").read_text(encoding="utf-8")
-    numbers = {int(number) for number in re.findall(r"^(\d+)\. ", page, re.MULTILINE)}
+    numbers = {int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
     used = {number for neighbour in NEIGHBOURS.values() for number in neighbour.deviations.values()}
     return [f"docs/reference/deviations.md has no deviation {number}" for number in sorted(used - numbers)]
 
