@@ -247,10 +247,10 @@ def test_a_section_names_all_that_exists(page, heading, form, expected):
     assert {name for name in expected if form.format(name) not in section(page, heading)} == set()
 
 
-def test_every_setting_and_no_other_one_has_a_heading_with_its_type_and_default():
-    headings = re.findall(r"^### `([A-Z0-9_]+): (.+)`$", PAGE["settings"], re.MULTILINE)
-    assert sorted(name for name, _ in headings) == sorted(KEYS)
-    assert [name for name, rest in headings if not re.fullmatch(".+ = .+", rest)] == []
+def test_every_setting_and_no_other_one_has_a_row_with_its_type_and_default():
+    settings = re.findall(r"^\| `([A-Z0-9_]+): ([^`]+)` \|", PAGE["settings"], re.MULTILINE)
+    assert sorted(name for name, _ in settings) == sorted(KEYS)
+    assert [name for name, rest in settings if not re.fullmatch(".+ = .+", rest)] == []
 
 
 def options(name, command):
