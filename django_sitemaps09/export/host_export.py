@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,8 +30,6 @@ from django_sitemaps09.target import journal as journals
 from django_sitemaps09.target.local import STATE
 from django_sitemaps09.target.previous import check_pages
 from django_sitemaps09.target.store import exclusive_lock, owner
-
-logger = logging.getLogger(__name__)
 
 
 def export_host(host: Host, options: ExportOptions, engine: Engine) -> Report:

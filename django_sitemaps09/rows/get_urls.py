@@ -215,8 +215,8 @@ def url_batch(
 ) -> Batch:
     """Return entry dicts as a batch, without those whose location is invalid. Other keys are optional.
 
-    `converters` return the text of an `entry_value()`, `alternate` returns a link. By default, other URLs
-    may be on the host of the first absolute location.
+    `converters` return the text of an `entry_value()`, `alternate` returns a link. By default, other paths
+    are joined to the host of the first absolute location.
     """
     are_dicts = {*map(type, urls)} <= {dict}
 
@@ -257,8 +257,8 @@ def _first_host(locations: Iterable[str | None]) -> hosts.AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in filter(None, locations):
         with suppress(ValueError):
-            return hosts.AllowedHosts(origin(location))
-    return hosts.AllowedHosts(Base("https", "localhost"))
+            return hosts.AllowedHosts(origin(location), joins_paths=True)
+    return hosts.AllowedHosts(Base("https", "localhost"), joins_paths=True)
 
 
 def _ignored_keys(urls: Sequence[Any]) -> set[str]:

@@ -180,8 +180,13 @@ def make_private(folder: Path) -> None:
         raise ExportError(f"{ownership(folder)} Run all exports as the same user.")
     # Use a descriptor, since the name could be a link by now. Windows has neither these flags nor modes.
     if hasattr(os, "O_DIRECTORY") and stat.S_IMODE(status.st_mode) != 0o700:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except PermissionError as error:
+            raise ExportError(f"{folder} cannot be opened. {ownership(folder)}") from error
+        try:
+            if _is_foreign(os.fstat(descriptor)):
+                raise ExportError(f"{ownership(folder)} Run all exports as the same user.")
             os.fchmod(descriptor, 0o700)
         finally:
             os.close(descriptor)
@@ -248,7 +253,7 @@ class LocalStore:
 
     folder: Path
     mode: int | None = None
-    #: The private subfolder for temporary  Empty if the whole folder is private.
+    #: The private subfolder for temporary files. Empty if the whole folder is private.
     own: str = STATE
     #: The folder that contains this one, if this is a host's folder or a private one.
     target: Path | None = None
@@ -275,7 +280,7 @@ class LocalStore:
     def write(self, name: str, content: bytes) -> None:
         """Replace a file atomically. Its content and its name are durable when this returns."""
         path = self._path(name)
-        changed = {path.parent}.union(*map(self._make, {path.parent, self._own}))
+        changed = {path.parent, *self._make(path.parent), *self._make(self._own)}
         temporary = self._own / f"{_TEMPORARY}{token_hex(8)}"
         try:
             replace_whole(path, content, self.mode, temporary)

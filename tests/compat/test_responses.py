@@ -16,7 +16,7 @@ from django.template.response import ContentNotRenderedError, TemplateResponse
 from django.test import Client, RequestFactory, modify_settings, override_settings
 from django.urls import resolve
 
-from django_sitemaps09 import Sitemap, views
+from django_sitemaps09 import Image, Sitemap, views
 from tests.compat import projects
 from tests.compat.cases import CASES, COMPAT_BASES, EARLY, LATE, LEAVES, section, updated
 from tests.compat.projects import COMPAT, CONTRIB, answer, assert_same, canonical_answer, fetch, texts
@@ -82,6 +82,17 @@ def test_templates_of_the_project_may_be_for_another_engine(settings):
     settings.TEMPLATES = [{"BACKEND": engine, "DIRS": [projects.PROJECT_TEMPLATES]}]
     found = views.sitemap(RequestFactory().get("/"), {}).render().content.decode()
     assert found == (projects.PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("host", ["http://example.com", ""])
+def test_an_image_that_a_project_adds_to_those_of_a_hook_gets_the_host_of_the_entries(host):
+    hooks = {"location": "/a/", "images": lambda self, item: [Image("/i.png")]}
+    response = get(declared=declare(Sitemap, items=lambda self: LEAVES, **hooks))
+    for url in response.context_data["urlset"]:
+        url["location"] = f"{host}/a/"
+        url["images"].append(Image("/logo.png"))
+    found = response.render().content.decode()
+    assert f"<image:loc>{host or 'https://localhost'}/logo.png</image:loc>" in found
 
 
 def of(key, edit):

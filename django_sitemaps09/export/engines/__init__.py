@@ -58,7 +58,7 @@ class Engine:
     failures: Sequence[str] = ()
     warnings: Sequence[str] = ()
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int = 1) -> None:
         self.workers = workers
 
     @cached_property
@@ -75,7 +75,8 @@ class Engine:
     def __exit__(self, *error: object) -> None: ...
 
     def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None:
-        self._render = render
+        # A class of a project can have a `_render` of its own.
+        self._sitemaps09_render = render
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         """Submit a page, and return a function that waits for the result and raises errors.
@@ -83,7 +84,7 @@ class Engine:
         If the function has an attribute `abandon`, it is called instead if the result is not needed any
         more. It ends when this process no longer renders the page. Workers call `render_page()`.
         """
-        return self._render(task)
+        return self._sitemaps09_render(task)
 
     def end_run(self) -> None: ...
 
@@ -232,10 +233,11 @@ class Processes(Engine):
         # /proc also lists threads that Python has not started.
         tasks = Path("/proc/self/task")
         threads = len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
-        method = multiprocessing.get_start_method() if self._can_fork and threads == 1 else "spawn"
-        if method == "forkserver" and sys.platform == "linux":
-            # The default from Python 3.14 on: its workers start slowly, and its server stays.
-            method = "fork"
+        method = "spawn"
+        if self._can_fork and threads == 1:
+            # From Python 3.14 on, the default of Linux is a server that stays, and starts workers slowly.
+            default = "fork" if sys.platform == "linux" else multiprocessing.get_start_method()
+            method = multiprocessing.get_start_method(allow_none=True) or default
         context = multiprocessing.get_context(method)
         if method == "fork":
             # Processes that share a connection would receive each other's results.

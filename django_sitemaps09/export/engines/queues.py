@@ -108,7 +108,7 @@ class QueueEngine(Engine):
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if renderer.stage is None:
             # A dry run has no folder for replies from workers.
-            return self._render(task)
+            return self._sitemaps09_render(task)
         message = messages.build_message(renderer, task)
         page = _Page(task, messages.sign(message), Folder(message))
         if self._folder is None or self._folder.stage != renderer.stage:
@@ -252,7 +252,7 @@ class QueueEngine(Engine):
             with suppress(ExportError, OSError):
                 page.folder.write(OWN)
         page.is_sent, page.claimed_at = False, self.clock()
-        wait = self._render(page.task, self._look)
+        wait = self._sitemaps09_render(page.task, self._look)
         # As if there were no workers, a thread completes one page while the next one is read.
         self._complete()
         self._complete = lambda: self._return(page, wait())

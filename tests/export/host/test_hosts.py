@@ -658,8 +658,12 @@ class Once:
     events = []
 
     def __init__(self, workers):
+        super().__init__()
         self.workers = workers
         self.events.append("made")
+
+    def _render(self, renderer, task):
+        return render_page(renderer, task)
 
     def __enter__(self):
         return self.events.append("entered") or self
@@ -669,7 +673,7 @@ class Once:
 
     def submit(self, renderer, task):
         self.events.append(f"{renderer.folder}/{task.page.number}")
-        return lambda: render_page(renderer, task)
+        return lambda: self._render(renderer, task)
 
     def end_run(self):
         self.events.append("ended")
