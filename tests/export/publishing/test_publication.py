@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import stat
 from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
@@ -34,6 +33,7 @@ from tests.support.exports import (
 )
 from tests.support.factories import ArticleFactory, write_articles
 from tests.support.internals import EXPORTED, HISTORY, JOURNAL, ROOT as MANIFEST, STATE, Base, publication
+from tests.support.killing import die, forked, was_killed
 from tests.support.published import states
 from tests.support.sections import Numbers, declare
 
@@ -396,13 +396,13 @@ def test_a_killed_replacement_leaves_no_file_after_the_next_run(folder, path):
     path.write_text(MINE)
     path.with_name(".robots.txt.1.tmp").write_text("of another program")
     run(folder)
-    number = os.fork()
-    if not number:
-        os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+
+    def update():
+        os.fsync = die
         host = Mock(robots=path, base=Base("https", "www.example.com"), url=f"{BASE}/")
         robots_files.Robots(host, ["sitemap.xml"]).update()
-        os._exit(1)
-    assert os.waitpid(number, 0)[1] == signal.SIGKILL
+
+    assert was_killed(forked(update))
     assert len(names(path)) == 3
     assert run(folder, path).robots == "written"
     assert names(path) == [".robots.txt.1.tmp", "robots.txt"]
