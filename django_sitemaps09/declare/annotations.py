@@ -12,9 +12,19 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ObjectDoesN
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery, Window
 from django.utils.hashable import make_hashable
 
-from django_sitemaps09.declare import expressions as hooks
+from django_sitemaps09.declare.expressions import (
+    LastmodExpression,
+    LocationTemplate,
+    UniqueExpression,
+    alias,
+    declared_expressions,
+    hook_expressions,
+    is_missing,
+    location_in,
+)
 from django_sitemaps09.orm import facts, internals
 from django_sitemaps09.orm.facts import Facts
+from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.orm.reading import UNREADABLE, pin_database
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
@@ -36,7 +46,7 @@ def add_columns(
     `ImproperlyConfigured` if that subquery would need annotations of the queryset.
     """
     if rows.query.where.contains_over_clause:
-        expressions = {name: hooks.UniqueExpression(part, name) for name, part in expressions.items()}
+        expressions = {name: UniqueExpression(part, name) for name, part in expressions.items()}
     parts = [(name, part) for name, value in expressions.items() for part in _aggregates(value)]
     joined_parts = _joined(rows, [part for _, part in parts])
     other_parts = [(name, part) for name, part in parts if part not in joined_parts]
@@ -90,7 +100,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
         is_divided = not own.is_grouped and bool(own.order_joins)
     if query.distinct and is_divided:
         return []
-    columns = {hooks.alias("aggregate", place): aggregate for place, aggregate in enumerate(aggregates)}
+    columns = {alias("aggregate", place): aggregate for place, aggregate in enumerate(aggregates)}
     joined_query = rows.annotate(**columns).query
     if query.distinct_fields or (own.is_sliced and own.has_instances):
         # Django cannot group distinct(fields). Beside a slice, aggregates cover all related rows, however
@@ -162,7 +172,7 @@ def annotate(sitemap: object, items: Any) -> Any:
     For all others, `load_columns` reads the values. Rows that the project has fetched are copied, with what
     it did to them: another section can list the same rows.
     """
-    expressions = hooks.declared_expressions(sitemap)
+    expressions = declared_expressions(sitemap)
     if not expressions:
         return items
     if not isinstance(items, QuerySet):
@@ -221,7 +231,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     return items if can_annotate else all_rows
 
 
-def can_select(query: internals.Query, expressions: Mapping[str, Any]) -> bool:
+def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
     """Return whether selecting the expressions changes no rows of a slice, `distinct(fields)` or union."""
     if query.group_by is not None or query.where.contains_over_clause or query.extra_tables:
         return False
@@ -285,19 +295,18 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
     """Return the value of a field for an item, if the field is declared as expressions."""
-    parts = enumerate(hooks.hook_expressions(name, value))
-    values = [column(part, hooks.alias(name, i), item) for i, part in parts]
-    return value.url(values) if isinstance(value, hooks.LocationTemplate) else values[0]
+    values = [column(part, alias(name, i), item) for i, part in enumerate(hook_expressions(name, value))]
+    return value.url(values) if isinstance(value, LocationTemplate) else values[0]
 
 
 def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
     """Return the location of an item in a language, from a dict `location`; `None` without a location."""
-    value, names = hooks.location_in(location, code)
-    parts = hooks.hook_expressions("location", value)
+    value, names = location_in(location, code)
+    parts = hook_expressions("location", value)
     values = [column(part, name, item) for part, name in zip(parts, names, strict=True)]
-    if any(map(hooks.is_missing, values)):
+    if any(map(is_missing, values)):
         return None
-    return value.url(values) if isinstance(value, hooks.LocationTemplate) else str(values[0])
+    return value.url(values) if isinstance(value, LocationTemplate) else str(values[0])
 
 
 def column(expression: Any, name: str, item: Any) -> Any:
@@ -306,7 +315,7 @@ def column(expression: Any, name: str, item: Any) -> Any:
         return item[name]
     if not hasattr(item, name):
         # Rows lack the annotation if the project paginates `items()` itself.
-        expression = hooks.LastmodExpression(expression) if name == hooks.alias("lastmod") else expression
+        expression = LastmodExpression(expression) if name == alias("lastmod") else expression
         if not load_columns({name: expression}, [item])[0]:
             raise ObjectDoesNotExist(f"{type(item).__name__} {item.pk!r} has been deleted.")
     return getattr(item, name)
