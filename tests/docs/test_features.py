@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import inspect
+import logging.config
 import os
 import re
 import shlex
@@ -554,6 +555,48 @@ def test_receivers_get_the_files_that_were_written_and_removed_and_the_changes(p
         assert published.disconnect(receiver)
     assert [sorted(urls) for urls in purged] == [[f"{BASE}/{PRODUCTS}", f"{BASE}/sitemap.xml"]]
     assert changed == [UrlChange("added", "products", CAN)]
+
+
+@block_of(NOTIFYING, "Submit to Google Search Console")
+@pytest.mark.services
+def test_a_receiver_submits_the_index_to_the_search_console(snippet, products, monkeypatch):
+    require_packages("google.auth", "responses")
+    import google.auth
+    import responses
+    from google.auth.credentials import AnonymousCredentials
+
+    monkeypatch.setattr(google.auth, "default", lambda scopes: (AnonymousCredentials(), None))
+    receiver = run(snippet).submit_index
+    address = "/sites/sc-domain%3Aexample.com/sitemaps/https%3A%2F%2Fwww.example.com%2Fsitemap.xml"
+    try:
+        with responses.RequestsMock() as api:
+            api.put(f"https://www.googleapis.com/webmasters/v3{address}", status=204)
+            assert export().warnings == []
+            api.replace("PUT", api.registered()[0].url, status=403)
+            Product.objects.update(slug="can")
+            refused = export()
+    finally:
+        assert published.disconnect(receiver)
+    assert (refused.published, "403" in str(refused.warnings)) == (True, True)
+
+
+@block_of(REFERENCE, "Skipped items")
+def test_a_file_has_the_warnings_of_the_logger_alone(snippet, products, settings):
+    configured = run(snippet, BASE_DIR=products.parent).LOGGING
+    logger = logging.getLogger("django_sitemaps09")
+    register("broken", declared("location = '/a#b'"))
+    try:
+        logging.config.dictConfig(configured)
+        export()
+        logging.getLogger("another").warning("of another app")
+    finally:
+        for handler in [*logger.handlers]:
+            logger.removeHandler(handler)
+            handler.close()
+        logger.setLevel(logging.NOTSET)
+    [line, *_] = (products.parent / "sitemaps.log").read_text().splitlines()
+    assert "another" not in line
+    assert "/a#b" in line
 
 
 @block_of(CHECKING, "In continuous integration")

@@ -13,6 +13,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from ast import literal_eval
 from collections import Counter, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -298,6 +299,8 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path, settings):
     require_packages("whitenoise")
     require_rsync()
     settings.STATIC_URL = "/static/"
+    [types] = re.findall(r"`WHITENOISE_MIMETYPES = (\{[^`]+\})`", PAGES[SERVING])
+    settings.WHITENOISE_MIMETYPES = literal_eval(types)
     order = r"In `MIDDLEWARE`, put `GZipMiddleware` below\s+`WhiteNoiseMiddleware`"
     assert re.search(order, PAGES[SERVING]), "the page names the order of the middleware"
     settings.MIDDLEWARE = [
@@ -321,6 +324,7 @@ def test_white_noise_serves_the_folder_of_a_release(tmp_path, settings):
     with serve(WSGIHandler()) as earlier:
         before = expected()
         assert crawl(over_http(earlier)) == before
+        assert over_http(earlier)("sitemap-views-1.xml.gz")[1]["Content-Type"] == "application/gzip"
         change_rows()
         settings.WHITENOISE_ROOT = release("2")
         with serve(WSGIHandler()) as later:
