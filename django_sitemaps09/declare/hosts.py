@@ -41,7 +41,7 @@ from django_sitemaps09.protocol.urls import Base, are_plain, join, origin, uri
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NO_BASE = (
-    "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
+    "The host of the URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
     "'https://www.example.com', pass --base-url, or use the sites framework."
 )
 

@@ -125,6 +125,11 @@ def test_a_section_with_key_ranges_needs_no_query(using, register, django_assert
         assert section()["live"]["pages"] >= 1
 
 
+def test_the_status_without_a_section_says_how_to_declare_one(register):
+    lines = commands.said("sitemaps_status")[0].splitlines()
+    assert lines[-1].startswith('There is no section. Write @register("...")')
+
+
 def test_every_way_to_read_a_section_has_its_name(register, django_assert_num_queries):
     register(articles=Articles, named=NAMED, slice=SLICE, numbers=Numbers(3), foreign=Foreign)
     # Rows that are paginated by position are counted.

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from django_sitemaps09.declare.sections import HOW_TO_DECLARE
 from django_sitemaps09.export.exports import EXPORT_ERRORS
 from django_sitemaps09.management import lines
 from django_sitemaps09.protocol.fields import first_names
@@ -68,6 +69,9 @@ def _status_lines(state: status.Status) -> Iterator[str]:
     yield f"Export: {_export(state.export)}"
     if state.serves_exported:
         yield "The native views serve the exported files (SERVE_EXPORTED)."
+    if not state.sections:
+        yield f"There is no section. {HOW_TO_DECLARE}"
+        return
     yield ""
     head = ("section", "class", "read as", *_LIVE_COLUMNS, *_EXPORT_COLUMNS, "lag")
     yield from lines.aligned([head, *map(_status_row, state.sections)], 3)
