@@ -6,7 +6,6 @@ import copy
 import gzip
 import inspect
 import logging.config
-import os
 import re
 import shlex
 import sys
@@ -219,10 +218,12 @@ def test_the_command_of_the_quick_start_writes_the_same_documents(can, folder, m
 
 
 @block_of("docs/reference/settings.md", "Settings")
-@pytest.mark.parametrize(("debug", "base"), [(True, "http://localhost:8000"), (False, BASE)])
-def test_a_development_server_has_local_urls(snippet, can, settings, debug, base, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("flag", "base"), [("", "http://localhost:8000"), ("1", BASE)])
+def test_only_production_has_urls_and_submits(snippet, can, settings, flag, base, monkeypatch, tmp_path):
+    monkeypatch.setenv("DJANGO_PRODUCTION", flag)
     monkeypatch.setenv("INDEXNOW_KEY", "0123456789abcdef")
-    settings.SITEMAPS09 = run(snippet, BASE_DIR=tmp_path, DEBUG=debug, os=os).SITEMAPS09
+    settings.SITEMAPS09 = run(snippet, BASE_DIR=tmp_path).SITEMAPS09
+    assert conf.submit == bool(flag)
     # The site of this test also has the view robots_txt.
     assert [each for each in checked() if "W094" not in each] == []
     Site.objects.update(domain="localhost:8000")
@@ -482,7 +483,8 @@ def use(settings, module):
         row(NOTIFYING, "Ping other services", more=[lambda: conf.ping_urls, PINGS]),
     ],
 )
-def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, settings):
+def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, settings, monkeypatch):
+    monkeypatch.setenv("DJANGO_PRODUCTION", "1")
     use(settings, run(snippet))
     assert read() == value
 
@@ -501,6 +503,8 @@ def test_the_key_of_the_settings_is_served(snippet, settings, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")))
     use(settings, run(snippet))
     assert live(f"/{conf.indexnow_key}.txt") == str(conf.indexnow_key).encode()
+    # The variable that the live site has is missing.
+    assert not conf.submit
 
 
 @block_of("docs/howto/schedule.md", "In a worker")
