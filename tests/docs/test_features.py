@@ -293,7 +293,6 @@ MEDIA = ("docs/howto/media.md", "Images and videos")
 HOSTS_PAGE = "docs/howto/hosts.md"
 HOST_ROWS = ("Choose rows and locations by host", "Rows that belong to a site")
 EXPORT_HOSTS = take(HOSTS_PAGE, "Export for several hosts", language="sh")
-EXPORT_MOVED = take(HOSTS_PAGE, "A site that moves to another host", language="sh")
 IN_LANGUAGES, WITH_MEDIA = (take(*place, language="xml").text.encode() for place in (LANGUAGES, MEDIA))
 HOSTS = {"www.example.com": ["english", "both"], "www.example.de": ["german", "both"]}
 
@@ -433,18 +432,6 @@ def test_a_host_lists_its_own_rows_live_and_exported(snippet, can, tmp_path, fol
             "sitemap-articles-1.xml.gz": [f"{base}/articles/{slug}/" for slug in slugs],
             PRODUCTS: [f"{base}/garden/watering-can/"],
         }
-
-
-def test_a_site_that_has_moved_is_exported_once_with_its_old_base_url(can, folder, settings):
-    settings.SITEMAPS09 = {"ROOT": folder}
-    run(SITEMAP)
-    program, *arguments = shlex.split(EXPORT_MOVED.text)
-    assert program == "manage.py"
-    said("export_sitemaps", "--base-url=https://www.example.com")
-    said(*arguments)
-    index = shown((folder / "sitemap.xml").read_bytes())
-    assert index.urls == ["https://www.example.org/sitemap-products-2.xml.gz"]
-    assert (folder / PRODUCTS).exists()
 
 
 NOTIFYING = "docs/howto/notify.md"

@@ -20,7 +20,6 @@ from django_sitemaps09.exceptions import ExportError, ManifestError, UnknownSect
 from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.messages import build_reply
 from tests.models import Article
-from tests.support.configuration import BASE
 from tests.support.internals import (
     BACKUP,
     EXPORTED,
@@ -272,11 +271,6 @@ def test_a_section_that_is_removed_is_not_named_any_more_and_its_files_stay_for_
     clock.time += DAY
     assert sorted(run(folder, b=1, c=1).deleted) == ["sitemap-a-1.xml.gz", "sitemap-a-2.xml.gz"]
     assert {*touched(folder)} == {"sitemap.xml", "sitemap-b-1.xml.gz", "sitemap-c-1.xml.gz"}
-    before = touched(folder), touched(folder / STATE)
-    for name, reason in (("b", "still declared"), ("d", "not published"), ("a", "not published")):
-        with pytest.raises(ExportError, match=f"'{name}' cannot be removed, because it is {reason}"):
-            run(folder, b=1, c=1, remove=[name])
-    assert (touched(folder), touched(folder / STATE)) == before
 
 
 def test_sections_as_arguments_leave_all_others_as_they_are_also_in_the_manifest(folder, state):
@@ -398,18 +392,6 @@ def test_a_manifest_that_cannot_be_read_is_rebuilt_with_fresh_numbers(folder, st
         path.unlink()
     else:
         path.write_bytes(change(path.read_bytes()))
-    recovers(folder, sitemaps)
-
-
-def test_a_manifest_of_a_later_version_is_refused_until_it_is_removed(folder, state):
-    sitemaps = after_two_runs(folder)
-    found = json.loads((state / ROOT).read_bytes())
-    (state / ROOT).write_text(json.dumps({**found, "format": manifest.FORMAT + 1}))
-    old = touched(folder), touched(state)
-    with pytest.raises(ManifestError, match=r"manifest\.json was written by a later version.*remove"):
-        export(output=folder, sitemaps=sitemaps)
-    assert (touched(folder), touched(state)) == old
-    (state / ROOT).unlink()
     recovers(folder, sitemaps)
 
 
@@ -572,23 +554,6 @@ def test_a_manifest_that_is_not_a_file_is_an_error_that_says_what_to_remove(fold
     with pytest.raises(ExportError, match=rf"{ROOT} is not a regular file\. Remove it\."):
         export(output=folder, sitemaps=sitemaps)
     assert touched(folder) == old
-
-
-@pytest.mark.parametrize(("keys", "advice"), [
-    ({"BASE_URL": "https://www.example.org"}, f"pass --moved-from {BASE} once"),
-    ({"FILES_URL": f"{BASE}/maps/"}, r"remove manifest\.json"),
-])  # fmt: skip
-def test_an_export_of_another_project_is_not_overwritten(folder, state, configure, keys, advice):
-    sitemaps = {"a": Numbers(3)}
-    export(output=folder, sitemaps=sitemaps)
-    old = touched(folder), touched(state)
-    configure(**keys)
-    for names in ([], ["a"]):
-        with pytest.raises(ExportError, match=f"contains an export of {BASE}.*{advice}"):
-            export(names, output=folder, sitemaps=sitemaps)
-    assert (touched(folder), touched(state)) == old
-    (state / ROOT).unlink()
-    assert export(output=folder, sitemaps=sitemaps).failures == []
 
 
 @pytest.fixture

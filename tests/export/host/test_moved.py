@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -32,24 +31,6 @@ def target(configure, folder):
 
 def move(**options):
     return export(base_url=NEW, moved_from=OLD, **options)
-
-
-def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock, configure):
-    configure(KEEP_REMOVED=3600)
-    export(base_url=OLD)
-    old = content(target).keys() - {"sitemap.xml"}
-    assert move().failures == []
-    found = content(target)
-    new = found.keys() - {"sitemap.xml"} - old
-    assert (len(new), len(old), found.keys() >= old) == (3, 3, True)
-    index = found["sitemap.xml"].decode()
-    assert [name for name in new if f"{NEW}/{name}" not in index] == []
-    assert OLD not in index + "".join(gzip.decompress(found[name]).decode() for name in new)
-    # It is told once.
-    assert (move().written, export(base_url=NEW).written) == ((), ())
-    clock.time += timedelta(hours=2)
-    assert {*export(base_url=NEW).deleted} == old
-    assert content(target).keys() == new | {"sitemap.xml"}
 
 
 def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target):

@@ -79,15 +79,6 @@ def test_an_index_names_no_section_without_urls_and_never_lists_nothing(folder):
     assert touched(folder) == before
 
 
-def test_an_index_names_the_pages_of_a_section_that_is_not_declared_any_more(folder):
-    run(folder, a=1, b=1)
-    before = tree(folder)
-    [failure] = run(folder, a=1).failures
-    assert tree(folder) == before
-    assert "'b' is published but no longer declared" in failure
-    assert failure.endswith("--remove b")
-
-
 @pytest.mark.parametrize("gzip", [True, False])
 @pytest.mark.parametrize("changed_only", [True, False])
 @pytest.mark.django_db
