@@ -439,6 +439,7 @@ S3 = ("docs/howto/s3.md", "Export to S3 and other storages")
 CHECKING, INSPECTOR = "docs/howto/check.md", "docs/howto/inspector.md"
 BROWSER, PINGS = "docs/howto/readable-in-a-browser.md", ("https://search.example.com/ping",)
 REDIS = "redis://127.0.0.1:6379"
+HEADLESS, API_MEDIA = "docs/howto/headless.md", "https://api.example.com/media/"
 AUDIT_TABLE = take(CHECKING, "Validate a sitemap", language="text").text
 STYLED = take(BROWSER, "Readable in a browser", language="xml").text.encode()
 ADMIN_INDEX = take(INSPECTOR, "Link to it from the admin", language="django").text
@@ -466,6 +467,7 @@ def use(settings, module):
         row(*S3, more=[lambda: (str(conf.base_url), conf.state), (BASE, "private")]),
         row(S3[0], "Share a cache", more=[lambda: caches.settings["default"]["LOCATION"], REDIS]),
         row(NOTIFYING, "IndexNow", more=[lambda: conf.submit, True]),
+        row(HEADLESS, "A front end on another host", 1, [lambda: conf.media_url, API_MEDIA]),
         row(NOTIFYING, "Several hosts", more=[lambda: type(conf.indexnow_key), dict]),
         row(NOTIFYING, "Ping other services", more=[lambda: conf.ping_urls, PINGS]),
     ],

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -26,12 +27,15 @@ from django.contrib.sitemaps import GenericSitemap
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.db.models import F
+from django.test import override_settings
 from django.utils import timezone
 
 from django_sitemaps09 import Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.export import export
+from django_sitemaps09.tools.audit import audit
 from tests.docs.pages import PAGES, run, take
 from tests.models import Article, Category, Word
+from tests.shop import models as shop
 from tests.support import processes
 from tests.support.configuration import BASE
 from tests.support.published import SPACE
@@ -371,6 +375,91 @@ def test_the_command_line_of_aws_copies_all_sections(s3, bucket, tmp_path, compr
 @pytest.mark.usefixtures("shared_cache")
 def test_an_export_to_s3_has_all_sections(bucket):
     crawl_twice(from_bucket(bucket(querystring_auth=False)), run_export)
+
+
+HEADLESS = ("docs/howto/headless.md", "A front end on another host")
+ARTICLES, PROXY = take(*HEADLESS), take(*HEADLESS, language="nginx").text
+AUDIT, LAST = take(*HEADLESS, language="sh").text, PROXY.splitlines(keepends=True)[-1]
+LINE, MODULE = re.findall("`((?:Sitemap: |from mysite)[^`]+)`", PAGES[HEADLESS[0]])
+
+
+@pytest.fixture
+def site(tmp_path, settings, register, monkeypatch):
+    """Yield the answers of a front end, and the settings of Django, which are not those of audits."""
+    settings.SITEMAPS09, settings.ALLOWED_HOSTS = {}, ["api.example.com", "127.0.0.1"]
+    answers = {"/robots.txt": "200 OK"}
+    made = SimpleNamespace(answers=answers, unknown="404 Not Found", robots="", settings={})
+
+    def front_end(environ, start_response):
+        path = environ["PATH_INFO"]
+        headers = [("Content-Type", "text/html"), ("Location", f"{path}/")]
+        start_response(made.answers.get(path, made.unknown), headers)
+        return [made.robots.encode() if path == "/robots.txt" else b"<!doctype html>"]
+
+    def django(environ, start_response):
+        with override_settings(SITEMAPS09=made.settings):
+            return WSGIHandler()(environ, start_response)
+
+    def www(text):
+        text = text.replace("http://127.0.0.1:8000", made.api).replace("http://127.0.0.1:3000", front)
+        return nginx(server(text), tmp_path / str(hash(text)))
+
+    monkeypatch.setitem(sys.modules, "shop.models", shop)
+    run(ARTICLES)
+    made.nginx = www
+    with sharing_connection(django) as shared, serve(shared) as made.api, serve(front_end) as front:
+        yield made
+
+
+def add_article(site, slug):
+    shop.Article.objects.create(slug=slug, title=slug, published_at=timezone.now())
+    site.answers[f"/blog/{slug}"] = "200 OK"
+
+
+def audited(url):
+    report = audit(url, fetch="all", rate=0)
+    return report.urls, {finding.rule for finding in report.findings}
+
+
+def test_an_audit_says_what_a_front_end_lacks(site, settings, tmp_path):
+    add_article(site, "first")
+    with site.nginx(LAST) as www:
+        assert audited(www) == (0, {"robots-no-sitemap", "document-missing"})
+        site.settings, site.unknown = {"BASE_URL": www}, "200 OK"
+        assert audited(www) == (0, {"robots-no-sitemap", "document-type"})
+        site.robots = LINE.replace(BASE, site.api)
+        assert audited(www) == (0, {"index-host"})
+    with site.nginx(PROXY) as www:
+        site.settings, site.robots = {"BASE_URL": www}, LINE.replace(BASE, www)
+        (tmp_path / "mysite").mkdir()
+        text = f"from tests.settings import *\nSITEMAPS09 = {site.settings}"
+        (tmp_path / "mysite" / "settings.py").write_text(text)
+        (tmp_path / "mysite" / "audit.py").write_text(MODULE)
+        words = shlex.split(AUDIT.replace(BASE, www).replace("manage.py", "-m django"))
+        environ = processes.environment(tmp_path, "mysite.settings")
+        status, out, _ = processes.ended(processes.started(*words, environ=environ))
+        assert (status, "1 URL, 1 page fetched" in out) == (0, True), out
+        site.answers["/blog/first"] = "308 Permanent Redirect"
+        assert audited(www) == (1, {"page-redirect"})
+        settings.SITEMAPS09 = site.settings
+        assert audited(www) == (1, {"page-redirect", "url-unresolved"})
+
+
+@pytest.mark.parametrize("way", ["live", "SERVE_EXPORTED", "folder", "FILES_URL"])
+def test_the_sitemap_of_a_front_end_is_valid_before_and_after_a_change(site, folder, way):
+    files = re.sub("(?m)^location = /robots.txt.*\n", "", FILES).replace("/srv/shop/public", str(folder))
+    text = {"folder": files + LAST, "FILES_URL": LAST}.get(way, PROXY)
+    with site.nginx(files) as host, site.nginx(text) as www:
+        site.robots = LINE.replace(BASE, host if way == "FILES_URL" else www)
+        keys = {} if way == "live" else {"ROOT": folder, "SERVE_EXPORTED": way == "SERVE_EXPORTED"}
+        site.settings = {"BASE_URL": www, "FILES_URL": f"{host if way == 'FILES_URL' else www}/", **keys}
+        for number, slug in enumerate(("first", "second"), 1):
+            add_article(site, slug)
+            with override_settings(SITEMAPS09=site.settings):
+                assert way == "live" or export().published
+            assert audited(www) == (number, set())
+        add_article(site, "third")
+        assert audited(www) == (3 if way == "live" else 2, set())
 
 
 INDEX, STATIC = "sitemap.xml", "sitemap-views-1.xml"
