@@ -8,6 +8,8 @@ import inspect
 import logging.config
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from ast import literal_eval
 from datetime import datetime, timedelta, timezone
@@ -26,6 +28,7 @@ from django.db.models import F
 from django.db.models.signals import post_delete, post_save
 from django.http import HttpResponse
 from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse
 from django.views.generic import RedirectView
 from lxml import etree
@@ -48,7 +51,7 @@ from tests.support.inspector import client_of, site, superuser
 from tests.support.internals import MAX_RUNS, conf, index_document, sections, stylesheet
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import declare
-from tests.support.services import require_packages
+from tests.support.services import missing, require_packages
 from tests.support.site_files import DUPLICATE, sound, write
 from tests.support.writing import schemas
 
@@ -392,6 +395,38 @@ def test_a_column_keeps_the_newest_date_of_related_rows(snippet, can, both):
     finally:
         for signal in (post_save, post_delete):
             signal.disconnect(receive, sender=Review)
+
+
+DATES = ("docs/howto/dates.md", "Dates of static pages")
+BUILD = take(*DATES, language="sh").text
+
+
+@block_of(*DATES)
+@pytest.mark.services
+def test_static_pages_have_dates_of_rows_and_commits(snippet, db, both, settings, tmp_path):
+    if shutil.which("git") is None:
+        missing("git is not installed")
+    settings.BASE_DIR = tmp_path / "site"
+    (settings.BASE_DIR / "templates").mkdir(parents=True)
+
+    def shell(script, folder=settings.BASE_DIR):
+        return subprocess.run(["/bin/sh", "-c", script], cwd=folder, timeout=30).returncode  # noqa: S603
+
+    shell("git init -q; git config user.name x; git config user.email x; touch templates/imprint.html")
+    for day in (2, 3):
+        Article.objects.create(slug=f"a{day}", title="A", published_at=MOMENT + timedelta(day))
+        commit = f"GIT_COMMITTER_DATE=2026-11-0{day}T08:00:00+01:00 git commit -qm x"
+        assert shell(f"echo {day} > templates/about.html; git add templates; {commit}") == 0
+        assert shell(BUILD) == 0
+        section = run(snippet)
+        dates = [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z"]
+        assert both(f"pages{day}", section.PageSitemap).find(LASTMOD) == dates
+        assert section.DATES["imprint"] == "2026-11-02T08:00:00+01:00"
+    with CaptureQueriesContext(connection) as queries:
+        live("/sitemap-pages3-1.xml")
+    assert len(queries) == 2
+    assert shell(f"git clone -q --depth 1 file://{settings.BASE_DIR} shallow", tmp_path) == 0
+    assert (shell(BUILD, tmp_path / "shallow"), [*tmp_path.glob("shallow/*.json")]) == (1, [])
 
 
 @pytest.fixture
