@@ -35,6 +35,13 @@ for path in {paths}:
 """
 
 
+def write(step, project):
+    """Write a block of Python to the file that its first line names."""
+    [(name, append)] = re.findall(r"\A# (\S+)( \(append\))?\n", step.text)
+    file = project / name
+    file.write_text(f"{file.read_text() if append else ''}{step.text}")
+
+
 @pytest.mark.slow
 def test_the_tutorial_produces_its_output(tmp_path):
     project, interpreter = tmp_path / "site", shlex.quote(sys.executable)
@@ -60,9 +67,7 @@ def test_the_tutorial_produces_its_output(tmp_path):
 
     for step in STEPS:
         if step.language == "python":
-            [(name, append)] = re.findall(r"\A# (\S+)( \(append\))?\n", step.text)
-            file = project / name
-            file.write_text(f"{file.read_text() if append else ''}{step.text}")
+            write(step, project)
         else:
             lines = step.text.splitlines()
             shell("\n".join(line for line in lines if not line.startswith(_SET_UP)))

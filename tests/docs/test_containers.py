@@ -1,0 +1,153 @@
+"""The how-to for containers: its image is installed, and its commands run as a user on a read-only root."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, take
+from tests.docs.test_first_steps import STEPS, write
+from tests.support.processes import ended, until
+from tests.support.published import states
+from tests.support.services import require_packages
+
+PAGE = "docs/howto/containers.md"
+#: There are several pages, so that two workers start.
+SETTINGS = f"""{take(PAGE, "The image").text}SITEMAPS09["MAX_URLS"] = 10
+DATABASES["default"] |= {{"NAME": BASE_DIR.parent / "database" / "rows", "OPTIONS": {{"timeout": 60}}}}
+"""
+IMAGE = re.findall(r"^([A-Z]+) (.+)", take(PAGE, "The image", language="dockerfile").text, re.MULTILINE)
+#: `tox -e lint` checks it by the schema of Kubernetes.
+MANIFEST = take(PAGE, "The job", language="yaml").text
+[WHEEL] = re.findall(r"`(pip wheel [^`]+)/path/to/django-sitemaps09`", PAGES[PAGE])
+PROJECT = f"""{sys.executable} -m venv --without-pip ../venv
+printf '%s\\n' {" ".join(sys.path)} | grep site-packages > $(echo ../venv/lib/*/site-packages)/these.pth
+cd ../project; {WHEEL} {ROOT}; mkdir books; python -m django startproject mysite .
+printf 'django\\ngunicorn\\n' > requirements.txt"""
+BUILD = "\n".join({"COPY": f"cp -r ../project/{text}", "RUN": text}.get(word, "") for word, text in IMAGE)
+#: Run a command as the user of the image. $1 is `rw` or `ro` for the volume, or `image` to build.
+CONTAINER = f"""export PYTHONPATH= TMPDIR= DJANGO_SETTINGS_MODULE=mysite.settings
+export PIP_PYTHON="$PWD/venv/bin/python" PATH="$PWD/venv/bin:{Path(sys.executable).parent}:$PATH"
+if [ "$1" = image ]; then cd app; shift; exec "$@"; fi
+mount -t tmpfs none /srv; mkdir /srv/sitemaps; mount --bind sitemaps /srv/sitemaps
+mount -o remount,bind,$1 /srv/sitemaps; mount --bind tmp /tmp; mount --bind database database
+mount -o remount,bind,ro /srv; mount -o remount,bind,ro /; cd app; shift
+exec unshare --user --map-user=10001 --map-group=10001 "$@" """
+SHELL = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc"]
+
+
+def start(site, *command, mode="rw"):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    return subprocess.Popen([*SHELL, CONTAINER, "sh", mode, *command], cwd=site, **pipes)  # noqa: S603 ours
+
+
+def run(site, *command):
+    return ended(start(site, *command))
+
+
+def build(site, script):
+    status, _, errors = ended(start(site, "sh", "-euc", script, mode="image"), 100)
+    assert status == 0, errors
+
+
+def database(site):
+    return closing(sqlite3.connect(site / "database" / "rows", isolation_level=None))
+
+
+def add(site, *numbers):
+    with database(site) as rows:
+        text = "INSERT INTO books_book (slug, title, updated_at) VALUES (?, '', '2026-11-19')"
+        rows.executemany(text, [(f"book-{number}",) for number in range(*numbers)])
+
+
+def fetch(site, name):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(f"{site}/tmp/web")  # noqa: S108
+        client.sendall(f"GET /{name} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        return client.makefile("rb").read().partition(b"\r\n\r\n")[2]
+
+
+@pytest.fixture
+def site():
+    """Build the project of the tutorial as the page does, on the packages of this environment."""
+    # Not below /tmp, which is a volume of the container.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        site = Path(made)
+        for name in ("app", "database", "project", "sitemaps", "tmp"):
+            (site / name).mkdir()
+        if (probe := run(site, "true"))[0]:
+            pytest.skip(f"namespaces are not allowed, as in a container without privileges: {probe[2]}")
+        build(site, PROJECT)
+        for step in (step for step in STEPS if step.language == "python"):
+            write(step, site / "project")
+        with (site / "project" / "mysite" / "settings.py").open("a") as file:
+            file.write(SETTINGS)
+        build(site, BUILD)
+        yield site
+
+
+@pytest.mark.slow
+@pytest.mark.services
+def test_a_user_on_a_read_only_root_exports_and_serves_the_files(site):
+    require_packages("yaml")
+    from yaml import safe_load
+
+    job = safe_load(MANIFEST)["spec"]["jobTemplate"]["spec"]
+    pod, files, page = job["template"]["spec"], site / "sitemaps", "sitemap-books-3.xml.gz"
+    changed, waits = (pod[kind][0]["command"] for kind in ("containers", "initContainers"))
+    all_pages = [word for word in changed if word != "--changed-only"]
+    assert dict(IMAGE)["USER"] == str(pod["securityContext"]["runAsUser"])
+    assert "Read-only file system" in run(site, "touch", "file")[2]
+
+    waiting = start(site, *waits)
+    assert run(site, "python", "manage.py", "migrate", "--check")[0] == 1
+    assert waiting.poll() is None
+    assert run(site, "python", "manage.py", "migrate", "--run-syncdb")[0] == 0
+    assert ended(waiting)[0] == 0
+
+    # Without temporary files, only the first run succeeds.
+    add(site, 25)
+    (site / "tmp").chmod(0o555)
+    assert run(site, *changed) == (0, "", "")
+    assert "No usable temporary directory found" in run(site, *all_pages)[2]
+    (site / "tmp").chmod(0o755)
+    first = states(files)
+    # What Kubernetes does for `fsGroup` is not a change.
+    for path in (files, *files.rglob("*")):
+        path.chmod(path.stat().st_mode | (0o2770 if path.is_dir() else 0o660))
+    assert run(site, *all_pages) == (0, "", "")
+    assert states(files) == first
+
+    serves = safe_load(dict(IMAGE)["CMD"].replace("0.0.0.0:8000", "unix:/tmp/web"))
+    server = start(site, *serves, mode="ro")
+    try:
+        until((site / "tmp" / "web").exists, "gunicorn does not start")
+        add(site, 25, 35)
+        assert fetch(site, page) == first[page][2]
+        assert run(site, *changed) == (0, "", "")
+        second = states(files)
+        new = {name for name in second if second[name] != first.get(name)}
+        assert new == {"sitemap.xml", page, "sitemap-books-4.xml.gz"}
+        until(lambda: fetch(site, page) == second[page][2], "the new export is not served")
+    finally:
+        server.terminate()
+        ended(server)
+
+    # While the database is locked, one run waits for it, and the other one for nothing.
+    with database(site) as rows:
+        rows.execute("BEGIN EXCLUSIVE")
+        runs = [start(site, *changed), start(site, *changed)]
+        until(lambda: any(each.poll() is not None for each in runs), "no run exits with 75")
+    assert sorted(ended(each)[0] for each in runs) == [0, 75]
+    assert job["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"] == [75]
+
+    mount = "mount -t tmpfs none /srv/sitemaps/.sitemaps09; exec python manage.py export_sitemaps"
+    assert "Invalid cross-device link" in run(site, *SHELL, mount)[2]
