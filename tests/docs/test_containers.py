@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,27 +18,30 @@ from tests.support.published import states
 from tests.support.services import require_packages
 
 PAGE = "docs/howto/containers.md"
-#: There are several pages, so that two workers start.
-SETTINGS = f"""{take(PAGE, "The image").text}SITEMAPS09["MAX_URLS"] = 10
-DATABASES["default"] |= {{"NAME": BASE_DIR.parent / "database" / "rows", "OPTIONS": {{"timeout": 60}}}}
+SETTINGS = f"""{take(PAGE, "The image").text}SITEMAPS09["MAX_URLS"] = 10  # so that two workers start
+DATABASES["default"] |= {{"NAME": BASE_DIR.parent / "rows" / "sqlite", "OPTIONS": {{"timeout": 60}}}}
 """
 IMAGE = re.findall(r"^([A-Z]+) (.+)", take(PAGE, "The image", language="dockerfile").text, re.MULTILINE)
-#: `tox -e lint` checks it by the schema of Kubernetes.
-MANIFEST = take(PAGE, "The job", language="yaml").text
+MANIFEST = take(PAGE, "The job", language="yaml").text  # `tox -e lint` has the schema of Kubernetes.
 [WHEEL] = re.findall(r"`(pip wheel [^`]+)/path/to/django-sitemaps09`", PAGES[PAGE])
 PROJECT = f"""{sys.executable} -m venv --without-pip ../venv
 printf '%s\\n' {" ".join(sys.path)} | grep site-packages > $(echo ../venv/lib/*/site-packages)/these.pth
 cd ../project; {WHEEL} {ROOT}; mkdir books; python -m django startproject mysite .
 printf 'django\\ngunicorn\\n' > requirements.txt"""
-BUILD = "\n".join({"COPY": f"cp -r ../project/{text}", "RUN": text}.get(word, "") for word, text in IMAGE)
+BUILD = [{"COPY": f"cp -r ../project/{text}", "RUN": text}.get(word, "") for word, text in IMAGE]
 #: Run a command as the user of the image. $1 is `rw` or `ro` for the volume, or `image` to build.
-CONTAINER = f"""export PYTHONPATH= TMPDIR= DJANGO_SETTINGS_MODULE=mysite.settings
-export PIP_PYTHON="$PWD/venv/bin/python" PATH="$PWD/venv/bin:{Path(sys.executable).parent}:$PATH"
+CONTAINER = f"""mkdir -p app project rows sitemaps tmp
+export PYTHONPATH= TMPDIR= DJANGO_SETTINGS_MODULE=mysite.settings PIP_PYTHON="$PWD/venv/bin/python"
+export PATH="$PWD/venv/bin:{Path(sys.executable).parent}:$PATH"
 if [ "$1" = image ]; then cd app; shift; exec "$@"; fi
 mount -t tmpfs none /srv; mkdir /srv/sitemaps; mount --bind sitemaps /srv/sitemaps
-mount -o remount,bind,$1 /srv/sitemaps; mount --bind tmp /tmp; mount --bind database database
+mount -o remount,bind,$1 /srv/sitemaps; mount --bind tmp /tmp; mount --bind rows rows
 mount -o remount,bind,ro /srv; mount -o remount,bind,ro /; cd app; shift
 exec unshare --user --map-user=10001 --map-group=10001 "$@" """
+INSERT = "INSERT INTO books_book (slug, title, updated_at) VALUES (?, '', '2026-11-19')"
+FETCH = """import django, sys; django.setup()
+from django.test import Client
+print(b"".join(Client().get(f"/{sys.argv[1]}", headers={"host": "localhost"})).hex())"""
 SHELL = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc"]
 
 
@@ -49,30 +50,8 @@ def start(site, *command, mode="rw"):
     return subprocess.Popen([*SHELL, CONTAINER, "sh", mode, *command], cwd=site, **pipes)  # noqa: S603 ours
 
 
-def run(site, *command):
-    return ended(start(site, *command))
-
-
-def build(site, script):
-    status, _, errors = ended(start(site, "sh", "-euc", script, mode="image"), 100)
-    assert status == 0, errors
-
-
-def database(site):
-    return closing(sqlite3.connect(site / "database" / "rows", isolation_level=None))
-
-
-def add(site, *numbers):
-    with database(site) as rows:
-        text = "INSERT INTO books_book (slug, title, updated_at) VALUES (?, '', '2026-11-19')"
-        rows.executemany(text, [(f"book-{number}",) for number in range(*numbers)])
-
-
-def fetch(site, name):
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(f"{site}/tmp/web")  # noqa: S108
-        client.sendall(f"GET /{name} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-        return client.makefile("rb").read().partition(b"\r\n\r\n")[2]
+def run(site, *command, mode="rw"):
+    return ended(start(site, *command, mode=mode), 90)
 
 
 @pytest.fixture
@@ -81,22 +60,20 @@ def site():
     # Not below /tmp, which is a volume of the container.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
         site = Path(made)
-        for name in ("app", "database", "project", "sitemaps", "tmp"):
-            (site / name).mkdir()
         if (probe := run(site, "true"))[0]:
             pytest.skip(f"namespaces are not allowed, as in a container without privileges: {probe[2]}")
-        build(site, PROJECT)
+        assert run(site, "sh", "-euc", PROJECT, mode="image")[0] == 0
         for step in (step for step in STEPS if step.language == "python"):
             write(step, site / "project")
         with (site / "project" / "mysite" / "settings.py").open("a") as file:
             file.write(SETTINGS)
-        build(site, BUILD)
+        assert run(site, "sh", "-euc", "\n".join(BUILD), mode="image")[0] == 0
         yield site
 
 
 @pytest.mark.slow
 @pytest.mark.services
-def test_a_user_on_a_read_only_root_exports_and_serves_the_files(site):
+def test_a_user_on_a_read_only_root_exports_and_serves_the_files(site, request):
     require_packages("yaml")
     from yaml import safe_load
 
@@ -114,7 +91,10 @@ def test_a_user_on_a_read_only_root_exports_and_serves_the_files(site):
     assert ended(waiting)[0] == 0
 
     # Without temporary files, only the first run succeeds.
-    add(site, 25)
+    rows = sqlite3.connect(site / "rows" / "sqlite", isolation_level=None)
+    request.addfinalizer(rows.close)
+    books = [(f"book-{number}",) for number in range(35)]
+    rows.executemany(INSERT, books[:25])
     (site / "tmp").chmod(0o555)
     assert run(site, *changed) == (0, "", "")
     assert "No usable temporary directory found" in run(site, *all_pages)[2]
@@ -126,26 +106,21 @@ def test_a_user_on_a_read_only_root_exports_and_serves_the_files(site):
     assert run(site, *all_pages) == (0, "", "")
     assert states(files) == first
 
-    serves = safe_load(dict(IMAGE)["CMD"].replace("0.0.0.0:8000", "unix:/tmp/web"))
-    server = start(site, *serves, mode="ro")
-    try:
-        until((site / "tmp" / "web").exists, "gunicorn does not start")
-        add(site, 25, 35)
-        assert fetch(site, page) == first[page][2]
-        assert run(site, *changed) == (0, "", "")
-        second = states(files)
-        new = {name for name in second if second[name] != first.get(name)}
-        assert new == {"sitemap.xml", page, "sitemap-books-4.xml.gz"}
-        until(lambda: fetch(site, page) == second[page][2], "the new export is not served")
-    finally:
-        server.terminate()
-        ended(server)
+    # Web pods cannot write the files, and serve what is exported instead of the rows.
+    assert run(site, *safe_load(dict(IMAGE)["CMD"]), "--check-config", mode="ro") == (0, "", "")
+    rows.executemany(INSERT, books[25:])
+    assert run(site, "python", "-c", FETCH, page, mode="ro")[1] == f"{first[page][2].hex()}\n"
+    assert run(site, *changed) == (0, "", "")
+    second = states(files)
+    new = {name for name in second if second[name] != first.get(name)}
+    assert new == {"sitemap.xml", page, "sitemap-books-4.xml.gz"}
+    assert run(site, "python", "-c", FETCH, page, mode="ro")[1] == f"{second[page][2].hex()}\n"
 
     # While the database is locked, one run waits for it, and the other one for nothing.
-    with database(site) as rows:
-        rows.execute("BEGIN EXCLUSIVE")
-        runs = [start(site, *changed), start(site, *changed)]
-        until(lambda: any(each.poll() is not None for each in runs), "no run exits with 75")
+    rows.execute("BEGIN EXCLUSIVE")
+    runs = [start(site, *changed), start(site, *changed)]
+    until(lambda: any(each.poll() is not None for each in runs), "no run exits with 75")
+    rows.rollback()
     assert sorted(ended(each)[0] for each in runs) == [0, 75]
     assert job["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"] == [75]
 
