@@ -59,8 +59,9 @@ NOT_RUN = {
     ("docs/contributing.md", "Documentation", "sh"): (2, "`.ci/run` builds the documentation"),
 }
 
-#: Commands of others; the tutorial and the example project run them.
+#: Commands of others; the tutorial, the example project and the tests of a page run them.
 OTHERS = {"demo", "startapp", "runserver", "shell", "makemigrations", "db_worker", "prune_db_task_results"}
+OTHERS |= {"export_tenants", "tenant_command"}
 PLACEHOLDERS = {"N": "2", "NAME": "products", "AGE": "26h", "PATH": "robots.txt"}
 
 
