@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -89,8 +90,7 @@ def create():
         connection.cursor().execute(f"INSERT INTO {name}.shop_product (path) {paths}")
 
 
-def ask():
-    """Ask each host in turn, twice before a change and twice after it."""
+def ask_each_host_in_turn():
     for change in ("INSERT INTO a.shop_product (path) SELECT '/a/' || generate_series(91, 99)", "SELECT 1"):
         for name in ["a", "b", "public"] * 2:
             host = f"{name}.example.com"
@@ -117,17 +117,17 @@ def site(tmp_path_factory):
         environ = environment(folder, "mysite.settings", **variables)
         return started("-m", "django", *shlex.split(line), environ=environ, cwd=folder)
 
-    with psycopg.connect(dbname="postgres", autocommit=True, **options) as admin:
+    with psycopg.connect(dbname="postgres", autocommit=True, **options) as admin, ExitStack() as stack:
         admin.execute(f"CREATE DATABASE {name}")
+        stack.callback(admin.execute, f"DROP DATABASE {name} WITH (FORCE)")
         assert ended(start(CALL.format("create")))[::2] == (0, "")
         with psycopg.connect(dbname=name, autocommit=True, **options) as own:
             yield folder / "public", own.cursor(), start
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_each_host_lists_the_rows_of_its_schema_before_and_after_a_change(site):
     shutil.rmtree(site[0], ignore_errors=True)
-    assert ended(site[2](CALL.format("ask"))) == (0, "", "")
+    assert ended(site[2](CALL.format("ask_each_host_in_turn"))) == (0, "", "")
 
 
 def test_each_tenant_is_exported_to_its_folder_before_and_after_a_change(site, tmp_path):
