@@ -23,8 +23,8 @@ LACKS_GROUP = (
     "Put the annotated queryset on the left side, or filter by Exists().",
 )
 _HIDES_COLUMNS = (
-    "the queryset combines a filter on an aggregate and a filter on a column with `|`, and MariaDB does "
-    "not find that column when it counts the rows.",
+    "the queryset combines a filter on an aggregate and a filter on a column with `|`, and MariaDB "
+    "and MySQL do not find that column when they count the rows.",
     "Filter by Exists() instead of the aggregate.",
 )
 # The values of these types cannot always be restored from text.
@@ -131,7 +131,7 @@ class Facts:
 
     @property
     def _hides_columns(self) -> bool:
-        """Whether MariaDB would not find a column in HAVING unless all columns are selected."""
+        """Whether MariaDB and MySQL would not find a column in HAVING unless all columns are selected."""
         # HAVING can only use columns in SELECT and GROUP BY, and their names must be unique. For `__year`,
         # Django groups by the year, but compares the original column.
         if not self.is_grouped or connections[self.items.db].vendor != "mysql":

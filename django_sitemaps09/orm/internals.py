@@ -182,7 +182,7 @@ def overridden(kind: type) -> list[str]:
 
 
 # The collations that compare texts as Python does: byte by byte, and without ignoring trailing spaces.
-_EXACT = {"postgresql": (None, "C", "POSIX"), "mysql": ("binary", "utf8mb4_nopad_bin")}
+_EXACT = {"postgresql": (None, "C", "POSIX"), "mysql": ("binary", "utf8mb4_nopad_bin", "utf8mb4_0900_bin")}
 # The types `text` and `varchar` of PostgreSQL. Others, such as `citext`, can have an equality of their own.
 _POSTGRESQL_TEXTS = (25, 1043)
 

@@ -68,10 +68,11 @@ class RowHash(Func):
         return f"HASHINT8EXTENDED(0, {' # '.join(hashes)})", parameters
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
-        # Columns of different collations can only be concatenated as bytes. SHA1 is faster than MD5.
+        # Columns of different collations can only be concatenated as bytes. From 9.6 on, MySQL has no SHA1
+        # and no MD5. Its QUOTE rejects bytes that are not UTF-8.
         parts = [compiler.compile(source) for source in self.get_source_expressions()]
-        columns = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
-        text = f"LEFT(SHA1(CONCAT_WS(',', {columns})), 16)"
+        columns = ", ".join(f"IFNULL(HEX(CAST({sql} AS BINARY)), 'NULL')" for sql, _ in parts)
+        text = f"LEFT(SHA2(CONCAT_WS(',', {columns}), 256), 16)"
         parameters = [value for _, arguments in parts for value in arguments]
         return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", parameters
 

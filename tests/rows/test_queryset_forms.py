@@ -373,7 +373,7 @@ def test_what_is_compared_with_an_aggregate_is_read_once_or_refused(name, shelf)
         return
     with pytest.raises(OperationalError, match="Unknown column"), transaction.atomic(shelf.db):
         queryset.count()
-    with pytest.raises(ImproperlyConfigured, match=r"MariaDB does not find .* Exists\(\)"):
+    with pytest.raises(ImproperlyConfigured, match=r"MySQL do not find .* Exists\(\)"):
         compiled(section(queryset, limit=3))
 
 
