@@ -64,7 +64,7 @@ class Reading(models.Model):
     """Columns that cannot be a key, and one that can be a key besides the primary key."""
 
     ratio = models.FloatField(unique=True)
-    blob = models.BinaryField(unique=True, max_length=20)
+    blob = models.BinaryField(max_length=20)
     amount = models.DecimalField(max_digits=20, decimal_places=5, unique=True)
     label = models.CharField(max_length=20, unique=True, null=True)
     serial = models.CharField(max_length=20, unique=True)

@@ -573,7 +573,8 @@ def main():
     if options.report:
         sys.exit(report(read_state(state), earlier))
     # A connection to a database server does not survive a fork.
-    os.environ.update(PYTHONPATH=str(ROOT), SITEMAPS09_POSTGRESQL="none", SITEMAPS09_MARIADB="none")
+    servers = (f"SITEMAPS09_{name}" for name in ("POSTGRESQL", "MARIADB", "MYSQL"))
+    os.environ.update(dict.fromkeys(servers, "none"), PYTHONPATH=str(ROOT))
     os.environ["COVERAGE_CORE"] = "sysmon" if hasattr(sys, "monitoring") else "ctrace"
     if not database.exists():
         measure(database, options.tests)

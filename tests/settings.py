@@ -1,8 +1,8 @@
 """Settings of the tests: SQLite in memory, and the database servers that respond.
 
-A server is looked for where `SITEMAPS09_POSTGRESQL` and `SITEMAPS09_MARIADB` say, written as
-`user:password@host:port`, by default on this machine. A server that does not answer is not in `DATABASES`;
-its tests are then skipped, or fail where `SITEMAPS09_REQUIRE_SERVICES=1`.
+A server is looked for where `SITEMAPS09_POSTGRESQL`, `SITEMAPS09_MARIADB` and `SITEMAPS09_MYSQL` say, by
+default on this machine, written as `user:password@host:port`. One that does not answer is not in
+`DATABASES`; its tests are then skipped, or, except for MySQL, fail where `SITEMAPS09_REQUIRE_SERVICES=1`.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ SERVERS = {
         "SITEMAPS09_POSTGRESQL", "postgres:@127.0.0.1:5432", "django.db.backends.postgresql", "psycopg"
     ),
     "mariadb": server("SITEMAPS09_MARIADB", "root:@127.0.0.1:3306", "django.db.backends.mysql", "MySQLdb"),
+    "mysql": server("SITEMAPS09_MYSQL", "root:@127.0.0.1:3307", "django.db.backends.mysql", "MySQLdb"),
 }
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},

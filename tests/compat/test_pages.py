@@ -481,7 +481,7 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
     [
         *(("default", "ranges"), ("default", "cursor"), ("postgresql", "ranges"), ("postgresql", "cursor")),
         # The driver keeps all rows of a query in memory, so only ranges are possible.
-        ("mariadb", "ranges"),
+        *(("mariadb", "ranges"), ("mysql", "ranges")),
     ],
 )
 def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):

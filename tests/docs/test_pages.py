@@ -56,6 +56,7 @@ NOT_RUN = {
     ("docs/benchmarks.md", "Live requests", "sh"): (1, _MINUTES),
     ("docs/contributing.md", "Contributing", "sh"): (1, "`.ci/run` runs the same line"),
     ("docs/contributing.md", "Tests", "sh"): (1, "a test does not run the tests"),
+    ("docs/contributing.md", "Services", "sh"): (1, "a test does not start servers"),
     ("docs/contributing.md", "Documentation", "sh"): (2, "`.ci/run` builds the documentation"),
 }
 

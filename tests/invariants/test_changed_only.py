@@ -22,7 +22,7 @@ from django_sitemaps09 import Route
 from django_sitemaps09.export import export
 from tests.models import Article, Category
 from tests.support.configuration import BASE
-from tests.support.databases import ALIASES, parameter
+from tests.support.databases import ALIASES, MYSQLS, parameter
 from tests.support.factories import CategoryFactory
 from tests.support.internals import HASHES, LocalStore, manifest, render_page
 from tests.support.published import pages as listed_pages, unpacked as published, urls
@@ -248,7 +248,7 @@ DECLARED = {
 CHANGES = [
     pytest.param(alias, name, marks=found.marks, id=f"{name}-{found.id}")
     for alias, found in ((alias, parameter(alias, transaction=alias != "default")) for alias in ALIASES)
-    for name in (STEPS if alias == "mariadb" else STEPS | DECLARED)
+    for name in (STEPS if alias in MYSQLS else STEPS | DECLARED)
 ]
 
 

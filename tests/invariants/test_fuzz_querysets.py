@@ -19,7 +19,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from tests.invariants.fuzz.sections import KINDS, case_of, expected, write
-from tests.support.databases import ALIASES, parameter, require
+from tests.support.databases import ALIASES, MYSQLS, parameter, require
 from tests.support.internals import QuerySource, checks, compile_source, has_window_function, lastmod_text
 from tests.support.sources import BASE, LIMITS, set_slices
 from tests.support.ways import compatible, exported_pages, native_pages, url_dict_entries
@@ -151,7 +151,7 @@ def admitted(case):
     # MariaDB returns different rows for `SELECT id` than for all columns. No database groups by a function
     # of a window, as Django does for a column made of one.
     has_window_column = not case.by_method and any(name.startswith("w") for name in case.named)
-    return not (case.using == "mariadb" or has_window_column)
+    return not (case.using in MYSQLS or has_window_column)
 
 
 def parts():

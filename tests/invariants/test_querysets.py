@@ -44,7 +44,7 @@ from django.db.models.functions import (
 from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap
 from tests.invariants.fuzz.models import Whole, WholeByNotes, WholeNote
 from tests.models import Article, Comment, Invoice, Recent, Seat
-from tests.support.databases import ALIASES, parameter
+from tests.support.databases import ALIASES, MYSQLS, parameter
 from tests.support.internals import checks, lastmod_text
 from tests.support.sections import declare
 from tests.support.sources import UTC
@@ -444,8 +444,8 @@ def groups(rows, **aggregates):
 
 
 def zone_of(rows):
-    """MariaDB has no table of time zones."""
-    return UTC if rows.db == "mariadb" else None
+    """MariaDB and MySQL have no table of time zones."""
+    return UTC if rows.db in MYSQLS else None
 
 
 def beside_an_aggregate(rows, **hooks):
@@ -690,7 +690,7 @@ def distinct_rows_that_differ_by_an_annotation(rows):
 @case
 def distinct_rows_that_a_condition_divides(rows):
     """Django groups by a column that it compares in HAVING."""
-    if rows.db == "mariadb":
+    if rows.db in MYSQLS:
         pytest.skip("MariaDB does not find the column")
     plain, _ = whole(rows.db, "s")
     queryset = plain.annotate(n=Count("children")).filter(Q(notes__score__gt=1) | Q(n=0)).distinct()

@@ -18,7 +18,7 @@ from django.urls import get_resolver, include, path, reverse
 import django_sitemaps09
 from django_sitemaps09.orm import internals
 from tests.models import Article, Category, Child, Comment
-from tests.support.databases import execute
+from tests.support.databases import MYSQLS, execute, parameter
 
 PACKAGE = Path(django_sitemaps09.__file__).parent
 pytestmark = pytest.mark.django_db
@@ -232,8 +232,17 @@ class TestFields:
         assert internals.assigned_names(category.article_set.all()) == {"category"}
 
     def test_compares_exactly(self, using):
-        """MariaDB's usual collations ignore case and trailing spaces."""
-        assert internals.compares_exactly(Article._meta.get_field("slug"), using) == (using != "mariadb")
+        """The usual collations of MariaDB and MySQL ignore case."""
+        assert internals.compares_exactly(Article._meta.get_field("slug"), using) == (using not in MYSQLS)
+
+    @pytest.mark.parametrize("using", [parameter("mysql", transaction=True)], indirect=True)
+    def test_compares_exactly_by_a_binary_collation_of_mysql(self, using):
+        change = "ALTER TABLE tests_article MODIFY slug varchar(120) COLLATE {} NOT NULL"
+        try:
+            execute(using, change.format("utf8mb4_0900_bin"))
+            assert internals.compares_exactly(Article._meta.get_field("slug"), using)
+        finally:
+            execute(using, change.format("utf8mb4_0900_ai_ci"))
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])

@@ -9,7 +9,7 @@ from django.db.models import F
 from django_sitemaps09 import Route
 from django_sitemaps09.orm.reading import retry_once
 from tests.models import Article
-from tests.support.databases import parameter, require
+from tests.support.databases import SERVERS, parameter, require
 from tests.support.internals import Page, read_page
 from tests.support.sections import declare
 from tests.support.sources import KINDS, compiled, set_slices
@@ -51,7 +51,7 @@ class Server:
         return retry_once(read, "Section 'a'")
 
 
-@pytest.fixture(params=[parameter(alias, transaction=True) for alias in ("postgresql", "mariadb")])
+@pytest.fixture(params=[parameter(alias, transaction=True) for alias in SERVERS])
 def server(request):
     require(request.param)
     made = Server(request.param)

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.rows.slices import text_converter
 from tests.models import Article, Visit
-from tests.support.databases import ON_MARIADB, ON_POSTGRESQL, execute
+from tests.support.databases import MYSQLS, ON_POSTGRESQL, execute, parameter
 from tests.support.internals import w3c
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, page_map
@@ -189,7 +189,7 @@ class TestADeclaredTime:
         skipped = [error for error in found.errors if error.field == "row"]
         assert len(found.lastmods) + len(skipped) == len(MOMENTS)
         # On MariaDB, Django's TruncDay mistakes a null for an unknown zone, and raises an error.
-        if not (using == "mariadb" and name.startswith("TruncDay")):
+        if not (using in MYSQLS and name.startswith("TruncDay")):
             assert not skipped
             assert any(found.lastmods) is (name not in ("nothing", "text", "no field"))
 
@@ -211,12 +211,12 @@ class TestADeclaredTime:
         assert len(found) == len(MOMENTS)
         assert max(before) <= min(found) <= max(found) <= min(after)
 
-    def test_of_a_value_needs_no_cast_but_on_mariadb(self, using):
+    def test_of_a_value_needs_no_cast_but_on_mariadb_and_mysql(self, using):
         rows = write(using)
         # There, Django returns it as a string. The value that is read as text is the same time.
-        read = by_columns if using == "mariadb" else same
+        read = by_columns if using in MYSQLS else same
         assert read(rows, Value(NOON)).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
-        if using != "mariadb":
+        if using not in MYSQLS:
             elsewhere = Value(NOON.astimezone(KATHMANDU))
             assert same(rows, elsewhere).lastmods == ["2026-01-01T12:00:00Z"] * len(MOMENTS)
             assert same(rows, Value(NOON.date())).lastmods == ["2026-01-01"] * len(MOMENTS)
@@ -369,8 +369,8 @@ class TestPostgreSQL:
         assert by_columns(rows, F("day")) == by_instances(rows.only("slug", "day"), F("day"))
 
 
-@ON_MARIADB
-class TestMariaDB:
+@pytest.mark.parametrize("using", [*map(parameter, MYSQLS)], indirect=True)
+class TestMariaDBAndMySQL:
     @pytest.mark.parametrize("value", ["0000-00-00 00:00:00", "2026-00-00 00:00:00", "2026-02-00 00:00:00"])
     @pytest.mark.parametrize("column", ["updated", "day"])
     def test_reads_zero_dates_as_python_does(self, using, column, value):

@@ -454,7 +454,7 @@ def test_dates_that_python_lacks_are_hashed(using, name):
 
 SESSIONS = {
     "postgresql": ("SET TIME ZONE 'Asia/Tokyo'", "SET TIME ZONE 'UTC'"),
-    "mariadb": (
+    "mysql": (
         "SET SESSION group_concat_max_len = 4, time_zone = '+09:00'",
         "SET SESSION group_concat_max_len = DEFAULT, time_zone = '+00:00'",
     ),
@@ -469,13 +469,13 @@ def test_neither_the_session_nor_the_active_time_zone_changes_a_fingerprint(shel
     before = day.fingerprint(None, None)
     with zones.override("Asia/Tokyo"):
         assert day.fingerprint(None, None) == before
-    if using in SESSIONS:
+    if (vendor := connections[using].vendor) in SESSIONS:
         before = of_rows(shelf).fingerprint(None, None)
         try:
-            execute(using, SESSIONS[using][0])
+            execute(using, SESSIONS[vendor][0])
             assert of_rows(shelf).fingerprint(None, None).hash == before.hash
         finally:
-            execute(using, SESSIONS[using][1])
+            execute(using, SESSIONS[vendor][1])
 
 
 @pytest.mark.django_db

@@ -22,7 +22,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemaps09 import PathTemplate, Route, Sitemap
 from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, Ticket, Word
 from tests.support import sources
-from tests.support.databases import ON_POSTGRESQL, ON_SQLITE
+from tests.support.databases import MYSQLS, ON_POSTGRESQL, ON_SQLITE
 from tests.support.internals import Limits, Page, PositionSource, fill
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, FIRST, compiled, keys_of, locations, page_map, rendered, source_of
@@ -397,7 +397,7 @@ def test_an_identity_names_vendor_table_column_type_and_collation_and_a_position
     collation = {model: keyed(using, model).key_identity[-1] for model in (Name, Article, Word)}
     assert (collation[Name], collation[Article]) == (blind[vendor], "")
     if using != "default":
-        expected = {"mariadb": "utf8mb4_unicode_ci", "postgresql": "default "}[using]
+        expected = {"mariadb": "utf8mb4_unicode_ci", "mysql": "utf8mb4_09", "postgresql": "default "}[using]
         assert collation[Word].startswith(expected)
     identities = {keyed(using, Event, key).key_identity for key in ("pk", "at", "price")}
     identities |= {keyed(using, model).key_identity for model in (Article, Document, Word)}
@@ -433,6 +433,6 @@ def test_bounds_are_in_the_order_of_their_type_and_collation_and_not_of_their_te
         (Event, "price", [("NaN",), ("1",)], False),
         # What says the same to its collation is not greater.
         (Name, "pk", [("a",), ("A",)], False),
-        (Word, "pk", [("B",), ("a",)], using != "mariadb"),
+        (Word, "pk", [("B",), ("a",)], using not in MYSQLS),
     ):
         assert keyed(using, model, key).in_order(bounds) is expected, (model, bounds)

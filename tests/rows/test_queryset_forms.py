@@ -33,7 +33,15 @@ from tests.invariants.test_querysets import (
     tagged,
 )
 from tests.models import Article, Comment, Discussed
-from tests.support.databases import ON_POSTGRESQL, ON_SQLITE, execute, no_cursor_left, parameter
+from tests.support.databases import (
+    MYSQLS,
+    ON_POSTGRESQL,
+    ON_SQLITE,
+    SERVERS,
+    execute,
+    no_cursor_left,
+    parameter,
+)  # fmt: skip
 from tests.support.internals import (
     Page,
     QuerySource,
@@ -144,7 +152,7 @@ def test_slices_and_unions_of_composite_keys_need_no_instances(relation, column,
         assert found == [f"{BASE}/{getattr(row, column)}/{row.number}/" for row in queryset]
 
 
-@pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
+@pytest.mark.parametrize("using", [parameter(alias) for alias in SERVERS], indirect=True)
 @pytest.mark.parametrize(
     "build",
     [lambda rows: rows.order_by("slug")[:5].union(rows.order_by("-slug")[2:6]),
@@ -364,7 +372,7 @@ COMPARED = {
 def test_what_is_compared_with_an_aggregate_is_read_once_or_refused(name, shelf):
     """If the database cannot count the rows, the section is rejected before a request fails."""
     queryset = COMPARED[name](tagged(shelf))
-    if shelf.db != "mariadb":
+    if shelf.db not in MYSQLS:
         expected = Counter({f"{BASE}/articles/{row.slug}/" for row in queryset})
         source = compiled(section(queryset, limit=3))
         assert type(source) is QuerySource
@@ -509,7 +517,7 @@ class OnlyWhereItIs(Func):
         return super().as_sql(compiler, connection, **context)
 
 
-@pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
+@pytest.mark.parametrize("using", [parameter(alias) for alias in SERVERS], indirect=True)
 def test_a_digest_covers_the_sql_of_the_database_of_the_rows(shelf):
     queryset = shelf.alias(lowered=OnlyWhereItIs("slug")).filter(lowered="a01")
     assert compiled(section(queryset)).declaration_digest

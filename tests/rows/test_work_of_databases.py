@@ -181,7 +181,8 @@ RANGE_SCANS = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
 
 
 def articles_by(using, slug):
-    categories = Category.objects.using(using).bulk_create(Category(slug=f"c{n}") for n in range(20))
+    Category.objects.using(using).bulk_create(Category(slug=f"c{n}") for n in range(20))
+    categories = Category.objects.using(using).order_by("pk")
     Article.objects.using(using).bulk_create(
         Article(pk=n * 3, slug=f"s{n}", category=categories[n % 20], published=n % 50 > 0, updated=NOON)
         for n in range(ROWS)

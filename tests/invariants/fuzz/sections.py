@@ -23,6 +23,7 @@ from django.urls import reverse
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.orm.internals import to_many_aliases
 from tests.invariants.fuzz import models
+from tests.support.databases import MYSQLS
 from tests.support.internals import divides_groups, has_window_function
 
 UTC = timezone.utc
@@ -564,7 +565,7 @@ class Case:
         made = eval(source, self._names)  # noqa: S307 our own code
         if not hasattr(made, "resolve_expression"):
             made = Value(made, output_field=DateField() if made else DateTimeField())
-        if self.using == "mariadb" and ("LEAP" in source or "old()" in source):
+        if self.using in MYSQLS and ("LEAP" in source or "old()" in source):
             # MariaDB returns text, which the package converts, but Django does not.
             made = Cast(made, DateField() if "LEAP" in source else DateTimeField())
         rows = KINDS[self.chain.kind][0]._base_manager.using(self.using).annotate(value=made)

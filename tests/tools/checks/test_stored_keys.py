@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from tests.models import Coupon, Word
 from tests.support.commands import said
-from tests.support.databases import parameter
+from tests.support.databases import MYSQLS, parameter
 from tests.support.internals import checks
 from tests.support.tables import drop_view, make_coupons, section, view
 
@@ -87,7 +87,7 @@ def test_a_key_that_repeats_is_named_by_a_check(snapshot_using):
     assert "or a value repeats" in message
 
 
-@pytest.mark.parametrize("snapshot_using", [parameter("mariadb", transaction=True)], indirect=True)
+@pytest.mark.parametrize("snapshot_using", [parameter(a, transaction=True) for a in MYSQLS], indirect=True)
 def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_using):
     create = "CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)"
     insert = "INSERT INTO sitemaps09_level VALUES ('low'), ('high')"

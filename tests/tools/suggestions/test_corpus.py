@@ -663,7 +663,7 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(using, part, section_
         if code is not None:
             suggestions[case] = code
     create_rows(using)
-    # The usual collations of MariaDB do not compare texts exactly.
+    # The usual collations of MariaDB and MySQL do not compare texts exactly.
     assert len(suggestions) >= 100 / PARTS
     for case, code in suggestions.items():
         old = section_of(case, using)
