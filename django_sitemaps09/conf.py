@@ -227,6 +227,12 @@ class Conf:
     indexnow_max_urls = Setting(_number(10_000_000), default=MAX_MESSAGE_URLS)
     #: URLs that are requested with `?sitemap=` after a change.
     ping_urls = Setting(check_endpoints, default=())
+    #: Maximum number of entries of the feed `sitemap-changes.atom`. Default `None`: there is no feed.
+    feed = Setting(_optional(_number(1_000)))
+    #: Whether robots.txt lists the feed, too.
+    feed_in_robots = Setting(_flag, default=False)
+    #: URL of a WebSub hub that is told when the feed has changed. Default `None`: none is.
+    websub_hub = Setting(lambda value: check_endpoints([] if value is None else [value]))
     #: Maximum number of seconds for one request of a submission.
     submit_timeout = Setting(_seconds, default=10)
     #: Maximum number of seconds for all requests of a submission, including pauses.

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
-from django_sitemaps09.protocol.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, LIVE_RANGE, STYLESHEET
+from django_sitemaps09.protocol.filenames import FEED, INDEX, LIVE_INDEX, LIVE_PAGE, LIVE_RANGE, STYLESHEET
 from django_sitemaps09.views.native import CONVERTER
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
@@ -21,6 +21,7 @@ app_name = "django_sitemaps09"
 urlpatterns = [
     path(INDEX, views.sitemap_index, name="index"),
     re_path(rf"^{LIVE_INDEX}\Z", views.sitemap_index, name="numbered-index"),
+    path(FEED, views.feed, name="feed"),
     path(STYLESHEET, views.stylesheet, name="stylesheet"),
     re_path(rf"^{LIVE_PAGE}\.xml\Z", views.page, name="page"),
     re_path(rf"^{LIVE_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),

@@ -19,13 +19,14 @@ from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions
 from django_sitemaps09.export.page import Renderer
 from django_sitemaps09.export.publishing.changes import SubmissionQueue, activate_prepared, announce
+from django_sitemaps09.export.publishing.feed_file import next_feed
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.export.run import Run
 from django_sitemaps09.export.section import SectionOutcome, export_section
 from django_sitemaps09.protocol.fields import reason_of
-from django_sitemaps09.protocol.filenames import INDEX
+from django_sitemaps09.protocol.filenames import FEED, INDEX
 from django_sitemaps09.target import journal as journals
 from django_sitemaps09.target.local import STATE
 from django_sitemaps09.target.previous import check_pages
@@ -115,15 +116,20 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: Submission
     is_strict = options.strict or run.previous.has_moved
     can_publish = bool(publication.documents) and not (is_strict and failures)
     robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
-    files_written = publication.files_to_write() if can_publish else []
     if can_publish:
         queue.compare(publication.manifest, publication.staged)
+        if not options.dry_run:
+            publication = publication.with_feeds(next_feed(run, queue.spool, queue.warnings))
+    files_written = publication.files_to_write() if can_publish else []
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
     is_published = can_publish and not options.dry_run
     if is_published:
-        has_changed = files_written or publication.removed_files or old_manifest.unqueued
-        _replace_files(publication, reports, robots, queue, robots.urls if has_changed else ())
+        changed_names = {*files_written} - {FEED}
+        has_changed = changed_names or publication.removed_files or old_manifest.unqueued
+        urls = robots.urls if has_changed else ()
+        feed_urls = [f"{host.url}{FEED}"] if FEED in files_written else []
+        _replace_files(publication, reports, robots, queue, urls, feed_urls)
     if not options.dry_run:
         run.record(reports, failures, is_published=is_published)
     warnings = [*_warnings(publication, reports, queue, failures), *robots.warnings]
@@ -157,10 +163,11 @@ def _replace_files(
     robots: Robots,
     queue: SubmissionQueue,
     index_urls: Sequence[str],
+    feed_urls: Sequence[str],
 ) -> None:
     run = publication.run
     try:
-        with queue.publishing(publication.manifest, index_urls) as manifest:
+        with queue.publishing(publication.manifest, index_urls, feed_urls) as manifest:
             replace(publication, manifest=manifest).publish(robots)
     except (ExportError, OSError) as error:
         # If nothing was ever published, the target may be unusable.

@@ -23,7 +23,8 @@ except ImportError:  # on Windows
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
 ChangeKind = Literal["added", "removed", "changed"]
 #: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
-MessageKind = Literal["indexnow", "ping"]
+#: `websub`: the URL of a feed that has changed.
+MessageKind = Literal["indexnow", "ping", "websub"]
 Verdict = Literal["accepted", "rejected", "pending"]
 #: What a report calls the process of the export itself, among the workers.
 THIS_PROCESS = "the export itself"

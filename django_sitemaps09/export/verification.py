@@ -286,6 +286,8 @@ def _expected_files(manifest: manifests.Manifest, journal: Journal | None) -> It
     for name, contents in documents.items():
         digests = {sha256(content).hexdigest() for content in contents}
         yield ExpectedFile(name, frozenset(digests | new_digests[name]))
+    for name, digest in manifest.feeds.items():
+        yield ExpectedFile(name, frozenset({digest} | new_digests[name]))
     for section, record in manifest.sections.items():
         for page in record.pages:
             # A page that was adopted from a published index has no digest.

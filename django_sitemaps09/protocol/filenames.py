@@ -15,12 +15,15 @@ NAME = re.compile(r"[A-Za-z0-9_-]+")
 INDEX = "sitemap.xml"
 #: The file name of the stylesheet to which indexes and pages refer if `STYLESHEET` is set.
 STYLESHEET = "sitemap.css"
+#: The file name of the feed of recent changes that an export writes if `FEED` is set.
+FEED = "sitemap-changes.atom"
 #: The suffix of a page's file name.
 Suffix: TypeAlias = Literal["xml", "xml.gz", "txt"]
 SUFFIXES: tuple[Suffix, ...] = get_args(Suffix)
 #: Pattern for the names of published files. An export never replaces or deletes a file with another name.
 PUBLISHED = re.compile(
-    rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt|{re.escape(STYLESHEET)}"
+    rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt"
+    rf"|{re.escape(STYLESHEET)}|{re.escape(FEED)}"
 )
 
 # A file with a longer number is not from an export, unless a manifest lists it, and must not raise the
@@ -54,6 +57,7 @@ _TYPES = {
     ".xml": "application/xml",
     ".txt": "text/plain; charset=utf-8",
     ".css": "text/css; charset=utf-8",
+    ".atom": "application/atom+xml",
     ".json": "application/json",
     ".jsonl": "application/json",
 }

@@ -342,6 +342,13 @@ def location_of(line: bytes) -> str:
     return line.decode(errors="replace")
 
 
+def lastmod_of(line: bytes) -> str | None:
+    """Return the `lastmod` of a line from `entry_lines()`, if it has one."""
+    # The element is one of the first. Others cannot contain it: in values, `<` is escaped.
+    start = line.find(b"<lastmod>")
+    return None if start < 0 else line[start + 9 : line.find(b"<", start + 9)].decode(errors="replace")
+
+
 def find_line(file: BinaryIO, most: int, location: str) -> str | None:
     """Return the complete line with the entry of a URL, or `None`."""
     [escaped] = escape([location], ())

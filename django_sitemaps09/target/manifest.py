@@ -120,10 +120,10 @@ class Manifest:
     of each section's file in the state. `removed` has the names of files that no index lists any more, with
     the time (in seconds since 1970) since when; `removed_ranges` the bounds of those that are pages with
     key ranges; `moved` those on the host from which the site has moved, which no view serves. `stylesheets`
-    has the stylesheet if pages and indexes refer to it. `target` identifies the target if the state is
-    stored outside of it. `unqueued` has the names of files that were published with changes that are not
-    queued for submission, with the time of the first run that did this. If it is not empty, it includes the
-    first index, because removed URLs are on no file.
+    has the stylesheet if pages and indexes refer to it, `feeds` the digest of the feed, if any. `target`
+    identifies the target if the state is stored outside of it. `unqueued` has the names of files that were
+    published with changes that are not queued for submission, with the time of the first run that did this.
+    If it is not empty, it includes the first index, because removed URLs are on no file.
     """
 
     run: str
@@ -138,6 +138,7 @@ class Manifest:
     target: str = ""
     unqueued: Mapping[str, float] = field(default_factory=dict)
     moved: tuple[str, ...] = ()
+    feeds: Mapping[str, str] = field(default_factory=dict)
 
     def is_for(self, domain: str) -> bool:
         """Return whether the locations are on a host. Without host folders, they can be on another one."""
@@ -264,6 +265,10 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             target=str(document["target"]),
             unqueued={name: parse_time(time) for name, time in document["unqueued"].items()},
             moved=check_names(PUBLISHED, document.get("moved", ())),
+            feeds={
+                name: str(document["feeds"][name])
+                for name in check_names(PUBLISHED, document.get("feeds", ()))
+            },
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

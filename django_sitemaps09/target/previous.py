@@ -89,7 +89,13 @@ def load(
         manifest = manifest or _restore(state, adopted, now)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted, journal, names, now)
-    listed_names = {*manifest.indexes, *manifest.stylesheets, *manifest.removed, *manifest.pages()}
+    listed_names = {
+        *manifest.indexes,
+        *manifest.stylesheets,
+        *manifest.feeds,
+        *manifest.removed,
+        *manifest.pages(),
+    }
     return PreviousState(
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
@@ -158,11 +164,13 @@ def _moved(manifest: Manifest, site: Manifest, now: float) -> Manifest:
             )
             for name, record in manifest.sections.items()
         },
-        removed={**manifest.removed, **dict.fromkeys(pages, now)},
+        # The entries of the feed are URLs of the old host.
+        feeds={},
+        removed={**manifest.removed, **dict.fromkeys([*pages, *manifest.feeds], now)},
         removed_ranges={**manifest.removed_ranges, **manifest.ranges()},
         files={},
         unqueued={},
-        moved=tuple(dict.fromkeys((*manifest.removed, *pages, *manifest.indexes))),
+        moved=tuple(dict.fromkeys((*manifest.removed, *pages, *manifest.feeds, *manifest.indexes))),
     )
 
 

@@ -95,7 +95,8 @@ class PublishedExport(NamedTuple):
         page = parse_page_name(name)
         # Every page of a published section: an index lists new pages before the manifest does.
         is_page = page is not None and page.section in self.root.files
-        return is_page or name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
+        root = self.root
+        return is_page or name in (*root.indexes, *root.stylesheets, *root.feeds, *root.removed)
 
     def record(self, section: str) -> SectionRecord | None:
         """Return the record of a section, if it is published. Raise `ExportError` if it is invalid."""

@@ -10,6 +10,7 @@ from django_sitemaps09.views.compat import (
     x_robots_tag,
 )
 from django_sitemaps09.views.native import (
+    feed,
     indexnow_key,
     page,
     page_gz,
@@ -23,6 +24,7 @@ from django_sitemaps09.views.native import (
 __all__ = [
     "SitemapIndexItem",
     "_get_latest_lastmod",
+    "feed",
     "index",
     "indexnow_key",
     "page",

@@ -20,7 +20,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.declare import sections
 from django_sitemaps09.declare.hosts import current_base, plain_host
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol.filenames import INDEX, content_type, parse_page_name
+from django_sitemaps09.protocol.filenames import FEED, INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key, Page
 from django_sitemaps09.protocol.urls import Base, origin
@@ -59,7 +59,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     Live data are needed if there is no export for the host of the request, if the export does not have the
     file, if its files are served at other paths of the host, or if the view serves other sections.
     """
-    if not _serves(sitemaps):
+    if not (_serves(sitemaps) or (name == FEED and conf.has_target)):
         return None
     stopwatch, base = Stopwatch(f"File {name!r}"), current_base(request)
     export = current_export(base)

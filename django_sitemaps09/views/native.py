@@ -15,7 +15,7 @@ from django_sitemaps09.conf import KEY, conf
 from django_sitemaps09.declare.hosts import current_base
 from django_sitemaps09.protocol import documents, filenames, robots
 from django_sitemaps09.protocol.fields import typed_repr
-from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, Suffix, content_type, page_name
+from django_sitemaps09.protocol.filenames import FEED, INDEX, STYLESHEET, Suffix, content_type, page_name
 from django_sitemaps09.protocol.pages import Page
 from django_sitemaps09.protocol.urls import Base
 from django_sitemaps09.views import exported, indexes, live_pages, responses
@@ -91,6 +91,10 @@ def robots_txt(
         # The compatibility views have no numbered indexes.
         with suppress(NoReverseMatch):
             paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
+    export = exported.current_export(base) if conf.feed and conf.feed_in_robots else None
+    if export is not None and export.root.feeds:
+        with suppress(NoReverseMatch):
+            paths.append(reverse(f"{namespace}:feed"))
     text = str(rules or "").rstrip()
     lines = "\n".join(robots.missing_lines(text.encode(), [f"{base}{path}" for path in paths]))
     content = "\n\n".join(filter(None, (text, lines)))
@@ -124,6 +128,14 @@ def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseB
     content = documents.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
     return responses.conditional(request, response, responses.content_etag(content))
+
+
+@native
+def feed(request: HttpRequest) -> HttpResponseBase:
+    """Return the feed that the last export has written, even if other documents are live."""
+    if response := exported.respond(request, FEED, None):
+        return response
+    raise Http404("No export has written a feed")
 
 
 def _page_response(

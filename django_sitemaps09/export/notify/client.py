@@ -11,7 +11,7 @@ from http import HTTPStatus
 from http.client import responses
 from threading import Timer
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from urllib3 import PoolManager, Timeout, exceptions
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError
@@ -38,7 +38,8 @@ _REJECTED = {
 _KEY_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 _HEADERS = {"User-Agent": f"django-sitemaps09/{django_sitemaps09.__version__}"}
-_JSON = {"Content-Type": "application/json; charset=utf-8"}
+_JSON = "application/json; charset=utf-8"
+_FORM = "application/x-www-form-urlencoded"
 
 # The texts contain neither the URL nor anything that the server sent.
 _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
@@ -211,14 +212,14 @@ class Outcome(NamedTuple):
 
 def _outcome(response: EngineResponse, message: Message) -> Outcome:
     """Return what a response means for the message. A problem with the key names the host."""
-    status, is_ping = response.status, message.kind == "ping"
+    status, has_key = response.status, message.kind == "indexnow"
     if response.is_success:
         # 202 of IndexNow: received, but the key is not verified yet.
-        return Outcome("accepted", None, 0.0 if is_ping else PAUSE)
+        return Outcome("accepted", None, PAUSE if has_key else 0.0)
     if response.is_temporary:
         default_pause = _AFTER_TOO_MANY if response.is_too_many else 0.0
         return Outcome("pending", response.failure, response.retry_after or default_pause)
-    if is_ping:
+    if not has_key:
         return Outcome("rejected", response.failure)
     if status in _REJECTED:
         return Outcome("rejected", f"{status}: {_REJECTED[HTTPStatus(status)]}")
@@ -260,6 +261,10 @@ class Client:
             [url] = message.urls
             separator = "&" if "?" in endpoint else "?"
             response = self.request(f"{endpoint}{separator}sitemap={quote(url, safe='')}")
+        elif message.kind == "websub":
+            # WebSub leaves the form to hubs. All of them take this one, that of PubSubHubbub 0.4 (7.1).
+            form = urlencode({"hub.mode": "publish", "hub.url": message.urls[0]})
+            response = self.request(endpoint, form.encode(), _FORM)
         elif key := conf.indexnow_key_for(message.host):
             document = {"host": message.host, "key": key, "urlList": message.urls}
             response = self.request(endpoint, json.dumps(document).encode())
@@ -276,14 +281,14 @@ class Client:
             self._blocked[endpoint, None if is_down else message.host] = outcome._replace(pause=0.0)
         return outcome
 
-    def request(self, url: str, body: bytes | None = None) -> EngineResponse:
-        """Request a URL, or send it a JSON document. Retry after temporary failures."""
+    def request(self, url: str, body: bytes | None = None, kind: str = _JSON) -> EngineResponse:
+        """Request a URL, or send it a body of a media type. Retry after temporary failures."""
         response = EngineResponse(None, problem="the deadline has passed")
         for backoff in (0.0, 2 * self._backoff, 4 * self._backoff, None):
             seconds = min(self._timeout, self._end - time.monotonic())
             if seconds <= 0:
                 break
-            response = self._request_once(url, body, seconds)
+            response = self._request_once(url, body, kind, seconds)
             if backoff is None or not response.is_temporary:
                 break
             pause = response.retry_after
@@ -294,9 +299,9 @@ class Client:
             time.sleep(pause)
         return response
 
-    def _request_once(self, url: str, body: bytes | None, seconds: float) -> EngineResponse:
+    def _request_once(self, url: str, body: bytes | None, kind: str, seconds: float) -> EngineResponse:
         """Send one request, and return its response, or a failure after so many seconds."""
-        method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | _JSON)
+        method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | {"Content-Type": kind})
         with self._connections.deadline(seconds):
             try:
                 wait = Timeout(total=seconds)

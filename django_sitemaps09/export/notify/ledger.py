@@ -30,7 +30,7 @@ from django_sitemaps09.target.store import Store
 logger = logging.getLogger(__name__)
 
 # Maximum number of URLs in a message.
-_URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": MAX_MESSAGE_URLS, "ping": 1}
+_URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": MAX_MESSAGE_URLS, "ping": 1, "websub": 1}
 
 FOLDER = "submissions"
 _PAUSES = f"{FOLDER}/pauses.json"
@@ -78,11 +78,11 @@ def host_of(url: str) -> str | None:
         return None
 
 
-def ping_messages(urls: Iterable[str]) -> Iterator[Message]:
-    """Yield a message for the URL of each sitemap."""
+def file_messages(kind: MessageKind, urls: Iterable[str]) -> Iterator[Message]:
+    """Yield a message for the URL of each sitemap or feed."""
     for url in urls:
         if host := host_of(url):
-            yield Message("ping", host, (url,))
+            yield Message(kind, host, (url,))
 
 
 def change_messages(

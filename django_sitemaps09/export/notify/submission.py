@@ -38,10 +38,11 @@ def generate_key() -> str:
 
 def check_configured() -> None:
     """Raise `ImproperlyConfigured` if nothing can be submitted."""
-    if conf.indexnow_key is None and not conf.ping_urls:
+    if conf.indexnow_key is None and not conf.ping_urls and not conf.websub_hub:
         raise ImproperlyConfigured(
             "There is nothing to submit to. Set SITEMAPS09['INDEXNOW_KEY'] to a key, which "
-            "'manage.py submit_sitemaps --generate-key' prints, or set SITEMAPS09['PING_URLS']."
+            "'manage.py submit_sitemaps --generate-key' prints, or set SITEMAPS09['WEBSUB_HUB'] or "
+            "SITEMAPS09['PING_URLS']."
         )
     try:
         import urllib3  # noqa: F401 it comes with the extra `indexnow`
@@ -180,8 +181,16 @@ class _Run:
                 continue
             if message is not None:
                 needing = message.endpoints
-                urls = conf.indexnow_urls if message.kind == "indexnow" else conf.ping_urls
-                yield name, message, [url for url in urls if needing is None or _id(url) in needing]
+                urls = {
+                    "indexnow": conf.indexnow_urls,
+                    "ping": conf.ping_urls,
+                    "websub": conf.websub_hub,
+                }
+                yield (
+                    name,
+                    message,
+                    [url for url in urls[message.kind] if needing is None or _id(url) in needing],
+                )
 
     def report(self, message: Message, endpoint: str) -> EndpointReport:
         # The query of an endpoint can contain a secret.

@@ -17,14 +17,15 @@ from itertools import chain
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
+from django_sitemaps09.export.notify.ledger import Ledger, Message, change_messages, file_messages, host_of
 from django_sitemaps09.export.report import Published, UrlChange
 from django_sitemaps09.export.run import Run
+from django_sitemaps09.protocol.feed import FeedEntry
 from django_sitemaps09.protocol.fields import reason_of
 from django_sitemaps09.protocol.filenames import INDEX
 from django_sitemaps09.protocol.limits import MAX_BYTES
 from django_sitemaps09.protocol.pages import Key
-from django_sitemaps09.protocol.urlset import entry_lines, location_of
+from django_sitemaps09.protocol.urlset import entry_lines, lastmod_of, location_of
 from django_sitemaps09.signals import published
 from django_sitemaps09.target.local import name_errors
 from django_sitemaps09.target.manifest import Manifest, PageFile, SectionRecord
@@ -38,17 +39,19 @@ _FAILURES = (ExportError, OSError, sqlite3.Error)
 # How often the old and the new files list an entry: in the range compared now, and in all that differ.
 # SQLite takes the section from the row with the maximum: https://sqlite.org/lang_select.html#bareagg
 _CREATE = """
-CREATE TABLE range (url, digest, old, new, PRIMARY KEY (url, digest)) WITHOUT ROWID;
-CREATE TABLE run (url, digest, old, new, section, PRIMARY KEY (url, digest)) WITHOUT ROWID;
+CREATE TABLE range (url, digest, old, new, lastmod, PRIMARY KEY (url, digest)) WITHOUT ROWID;
+CREATE TABLE run (url, digest, old, new, lastmod, section, PRIMARY KEY (url, digest)) WITHOUT ROWID;
 CREATE VIEW change AS
 SELECT CASE WHEN NOT sum(old) THEN 'added' WHEN NOT sum(new) THEN 'removed' ELSE 'changed' END AS kind,
-section, url, max(new - old) FROM run GROUP BY url HAVING sum((old > 0) <> (new > 0))
+section, url, lastmod, max(new - old) FROM run GROUP BY url HAVING sum((old > 0) <> (new > 0))
 """
-_COUNT = """INSERT INTO range VALUES (?, ?, ?, ?)
+_COUNT = """INSERT INTO range VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (url, digest) DO UPDATE SET old = old + excluded.old, new = new + excluded.new"""
 _KEEP = """INSERT INTO run SELECT *, ? FROM range WHERE url IN (SELECT url FROM range WHERE old <> new)
 ON CONFLICT (url, digest) DO UPDATE SET old = old + excluded.old, new = new + excluded.new,
 section = CASE WHEN excluded.new THEN excluded.section ELSE section END"""
+_NEWEST = """SELECT url, updated(lastmod) AS time FROM change WHERE kind <> 'removed'
+ORDER BY time DESC, url LIMIT ?"""
 # Maximum number of entries in `run` for each URL that may be submitted. A row that moves has two.
 _ENTRIES = 20
 
@@ -86,6 +89,16 @@ class Spool:
         self.counts.update(table.execute("SELECT kind, count(*) FROM change GROUP BY kind"))
         self.exceeds_limit = differing > self._max_entries or sum(self.counts.values()) > self.limit
         self.is_filled = True
+
+    def newest(self, count: int, now: str) -> list[FeedEntry]:
+        """Return the newest added and changed URLs by their lastmods; `now` is that of URLs without one."""
+        self._table.create_function("updated", 1, lambda lastmod: _updated(lastmod) or now)
+        rows = self._table.execute(_NEWEST, [count])
+        return [FeedEntry(url, time) for url, time in rows]
+
+    def changed(self, urls: Collection[str]) -> set[str]:
+        """Return those of the URLs that have changed, or were removed."""
+        return {url for (url,) in self._table.execute("SELECT url FROM change") if url in urls}
 
     def changes(self) -> Iterator[UrlChange]:
         return (UrlChange(*change[:3]) for change in self._table.execute("SELECT * FROM change"))
@@ -142,8 +155,10 @@ class SubmissionQueue:
         self.spool: Spool | None = None
         self.warnings: list[str] = []
         is_queued = run.host.submit and conf.indexnow_key is not None and not run.previous.is_first
+        # What a repair writes has not changed.
+        has_feed = conf.feed is not None and not (run.previous.is_first or run.host.is_repair)
         # A dry run stages no files that could be compared.
-        if is_queued or (options.changes and not options.dry_run):
+        if is_queued or ((options.changes or has_feed) and not options.dry_run):
             self.spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
 
     def close(self) -> None:
@@ -159,11 +174,13 @@ class SubmissionQueue:
                 self.spool.fill(_compared_ranges(store, old, manifest, staged))
 
     @contextmanager
-    def publishing(self, manifest: Manifest, index_urls: Sequence[str]) -> Iterator[Manifest]:
+    def publishing(
+        self, manifest: Manifest, index_urls: Sequence[str], feed_urls: Sequence[str]
+    ) -> Iterator[Manifest]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        Also store pings for `index_urls`, and the changes that earlier runs could not queue. Yield the
-        manifest with the files whose changes are still not queued.
+        Also store pings for `index_urls` and `feed_urls`, and changes that earlier runs could not queue.
+        Yield the manifest with the files whose changes are still not queued.
         """
         next_manifest = self._with_unqueued(manifest, None)
         if not self.run.host.submit:
@@ -172,7 +189,10 @@ class SubmissionQueue:
         ledger, previous = Ledger(self.run.host.state), self.run.previous.manifest
         pages = [page for name, page in previous.pages().items() if name in previous.unqueued]
         queued: set[str] = set()
-        pings = ping_messages(index_urls if conf.ping_urls else ())
+        pings = chain(
+            file_messages("ping", index_urls if conf.ping_urls else ()),
+            file_messages("websub", feed_urls if conf.websub_hub else ()),
+        )
         with self._lenient("not all changes were queued for submission"):
             ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
             if self.spool is None or self.spool.is_filled:
@@ -307,8 +327,21 @@ def _split(pages: Sequence[PageFile], ends: Collection[Key | None]) -> Iterator[
             start = stop
 
 
-def _entries(lines: Iterable[bytes], old: int, new: int) -> Iterator[tuple[str, bytes, int, int]]:
-    return ((location_of(line), blake2b(line, digest_size=16).digest(), old, new) for line in lines)
+def _entries(
+    lines: Iterable[bytes], old: int, new: int
+) -> Iterator[tuple[str, bytes, int, int, str | None]]:
+    for line in lines:
+        yield location_of(line), blake2b(line, digest_size=16).digest(), old, new, lastmod_of(line)
+
+
+def _updated(lastmod: str | None) -> str | None:
+    """Return a lastmod as a time in UTC, a date at midnight; `None` if it is missing or invalid."""
+    with suppress(ValueError, OverflowError):
+        if lastmod:
+            time = datetime.fromisoformat(lastmod.replace("Z", "+00:00"))
+            in_utc = time.replace(tzinfo=time.tzinfo or timezone.utc).astimezone(timezone.utc)
+            return f"{in_utc:%Y-%m-%dT%H:%M:%SZ}"
+    return None
 
 
 def _lines(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:

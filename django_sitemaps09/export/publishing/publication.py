@@ -20,7 +20,7 @@ from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.run import Run
 from django_sitemaps09.export.section import SectionOutcome
 from django_sitemaps09.protocol.documents import stylesheet
-from django_sitemaps09.protocol.filenames import INDEX, STYLESHEET, index_number
+from django_sitemaps09.protocol.filenames import FEED, INDEX, STYLESHEET, index_number
 from django_sitemaps09.protocol.limits import INDEX_LIMITS
 from django_sitemaps09.target import journal as journals, manifest as manifests
 from django_sitemaps09.target.local import STATE
@@ -35,7 +35,7 @@ _TRANSITION = "between-"
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Publication of a run: the next manifest, its indexes and their stylesheet, if any.
+    """Publication of a run: the next manifest, its indexes, and the stylesheet and the feed, if any.
 
     `staged` maps new and changed pages to their staged paths. `shrinks` are the published pages that lose
     rows to others. `transition` has the indexes that list both old and new pages, `documents` the final
@@ -49,6 +49,7 @@ class Publication:
     transition: Mapping[str, bytes]
     documents: Mapping[str, bytes]
     stylesheets: Mapping[str, bytes]
+    feeds: Mapping[str, bytes]
     files_to_delete: tuple[str, ...]
     removed_files: tuple[str, ...]
 
@@ -83,16 +84,24 @@ class Publication:
         stylesheets = {STYLESHEET: stylesheet()} if has_stylesheet else {}
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
-        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old_pages} - names))
+        names.update([FEED] if conf.feed and documents else ())
+        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old.feeds, *old_pages} - names))
         manifest, due = _successor(run, sections, names, removed_files)
-        manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets))
+        manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), feeds={})
         staged = {name: path for outcome in outcomes.values() for name, path in outcome.staged.items()}
         shrinks = frozenset(name for outcome in outcomes.values() for name in outcome.shrinks)
-        return cls(run, manifest, staged, shrinks, transition, documents, stylesheets, due, removed_files)
+        return cls(
+            run, manifest, staged, shrinks, transition, documents, stylesheets, {}, due, removed_files
+        )
+
+    def with_feeds(self, feeds: Mapping[str, bytes]) -> Publication:
+        """Return the publication with the feed, whose entries depend on what the rest of it changes."""
+        digests = {name: sha256(content).hexdigest() for name, content in feeds.items()}
+        return replace(self, feeds=feeds, manifest=replace(self.manifest, feeds=digests))
 
     def files_to_write(self) -> list[str]:
         """Return the names of the files that differ from what is published."""
-        documents = {**self.stylesheets, **self.documents}
+        documents = {**self.stylesheets, **self.documents, **self.feeds}
         return [*self.staged, *dict(_changed_documents(self.run.host.store, documents))]
 
     def publish(self, robots: Robots) -> None:
@@ -150,6 +159,7 @@ class Publication:
             *_stage(store, f"{folder}/{_TRANSITION}", transition.items()),
             *(step for step in pages if step.name in self.shrinks),
             *_stage(store, f"{folder}/index-", _changed_documents(store, self.documents, transition)),
+            *_stage(store, f"{folder}/", _changed_documents(store, self.feeds)),
         )
 
 
@@ -159,7 +169,7 @@ def _successor(
     """Return the next manifest, which lists files with these names, and the files to delete."""
     old, started = run.previous.manifest, run.started.timestamp()
     # A killed run may have listed a file again that was removed long ago.
-    listed = names.union(old.indexes, old.stylesheets, old.pages())
+    listed = names.union(old.indexes, old.stylesheets, old.feeds, old.pages())
     removed = {name: since for name, since in old.removed.items() if name not in listed}
     due = tuple(name for name, since in removed.items() if since <= started - conf.keep_removed)
     for name in due:

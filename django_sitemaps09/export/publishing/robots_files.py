@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
+from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.host import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
-from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
+from django_sitemaps09.protocol.filenames import FEED, INDEX, index_name, is_cascade
 from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps09.target.local import create, is_own_link, name_errors, read_plain, sync
 
@@ -51,6 +52,11 @@ class Robots:
     def urls(self) -> list[str]:
         return [f"{self.host.url}{name}" for name in self.names]
 
+    @property
+    def lines(self) -> list[str]:
+        """The URLs of the indexes and, if it is to be listed, of the feed."""
+        return [*self.urls, *([f"{self.host.url}{FEED}"] if conf.feed and conf.feed_in_robots else ())]
+
     def update_for_transition(self) -> None:
         """List both previous and new indexes, unless they are the same."""
         previous, documents = {*self.previous_documents}, {*self.documents}
@@ -68,7 +74,7 @@ class Robots:
         if path is None or self.state == "failed":
             return
         try:
-            old_content, new_content = _update(path, self.urls, write=write)
+            old_content, new_content = _update(path, self.lines, write=write)
         except (SitemapError, OSError) as error:
             self.state = "failed"
             self.failures = [f"{path} was not changed: {error}"]

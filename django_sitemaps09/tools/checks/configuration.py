@@ -112,6 +112,12 @@ def export_settings(options: Mapping[str, Any]) -> list[str]:
     return names
 
 
+_TARGET_HINT = (
+    "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to the folder or storage that export_sitemaps writes "
+    "to."
+)
+
+
 def _check_exports(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     """Check that exports have a host, since they have no request, and that views can find their files."""
     has_host = options.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites")
@@ -124,9 +130,21 @@ def _check_exports(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if options.get("SERVE_EXPORTED") is True and not has_target:
         text = "SITEMAPS09['SERVE_EXPORTED'] is on, but the folder of the exported files is not set, so "
         text += "the views serve only live pages."
-        hint = "Set SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'] to the folder or storage that "
-        hint += "export_sitemaps writes to."
-        yield message("W009", text, hint)
+        yield message("W009", text, _TARGET_HINT)
+    yield from _check_feed(options, has_target=bool(has_target))
+
+
+def _check_feed(options: Mapping[str, Any], *, has_target: bool) -> Iterator[CheckMessage]:
+    """Check that there is a feed, and where an export writes it."""
+    without_feed = [key for key in ("FEED_IN_ROBOTS", "WEBSUB_HUB") if options.get(key)]
+    if options.get("FEED") is not None and not has_target:
+        text = "SITEMAPS09['FEED'] is set, but the folder of the exported files is not, so the view of the "
+        text += "feed responds with 404."
+        yield message("W017", text, _TARGET_HINT)
+    elif options.get("FEED") is None and without_feed:
+        keys = " and ".join(f"SITEMAPS09[{key!r}]" for key in without_feed)
+        hint = "Set SITEMAPS09['FEED'] to a number of entries, such as 1_000."
+        yield message("W017", f"There is no feed for {keys}.", hint)
 
 
 def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:

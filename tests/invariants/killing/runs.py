@@ -23,6 +23,7 @@ from itertools import count, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
+from xml.etree import ElementTree
 
 import pytest
 from django.conf import settings
@@ -86,6 +87,8 @@ TWO = ("a", "b")
 # The second page keeps three rows and the last one two, so they are merged.
 TAPERED = without(THIRTY, *range(1_400, 2_900, 100))
 FEW = many(*range(1_301, 1_304))
+FEED = "sitemap-changes.atom"
+WITH_FEED = {"FEED": 8}
 SMALL, CASCADE, TEXT = {"MAX_BYTES": 1_500}, {"CASCADE": True}, {"format": "text"}
 #: Rows that `at_random` never changes.
 EVERGREEN = many(*range(500, 6_001, 500))
@@ -108,6 +111,11 @@ SCENARIOS = {
     "removed": [Run(BOTH, sections=TWO), Run(BOTH | many(150), {"remove": ["b"]})],
     "gzip-off": [Run(THIRTY), Run(THIRTY | FEW, {"gzip": False})],
     "stylesheet": [Run(THIRTY), Run(THIRTY | FEW, keys={"STYLESHEET": True})],
+    "feed": [
+        Run(THIRTY, keys=WITH_FEED),
+        Run(THIRTY | many(150, 1_450), keys=WITH_FEED),
+        Run(without(THIRTY, 500) | many(150) | FEW, keys=WITH_FEED),
+    ],
     "xml-to-text": [Run(THIRTY), Run(THIRTY | FEW, attributes=TEXT)],
     "text-to-xml": [Run(THIRTY, attributes=TEXT), Run(THIRTY | FEW, {"gzip": False})],
     "two": [Run(BOTH, sections=TWO), Run(BOTH | FEW | many(11_350, 14_000, section="b"), sections=TWO)],
@@ -222,8 +230,26 @@ def assert_is_current(folder, run):
     for name in {published.INDEX, *files} if style else ():
         assert b'href="sitemap.css"' in documents[name], name
     ours = {name for name in os.listdir(folder) if name.startswith("sitemap")}  # noqa: PTH208
+    style |= {FEED} if run.keys.get("FEED") else set()
     known = files | style | set(manifest.indexes) | manifest.removed.keys()
     assert ours == known, "files that nobody knows of"
+
+
+def feed_of(*runs):
+    """Return the URLs of a feed after these runs. Only their rows are added and removed."""
+    found, before = [], runs[0].urls()
+    for run in runs[1:]:
+        now = run.urls()
+        found = [*sorted(now - before), *(url for url in found if url in now)][: run.keys["FEED"]]
+        before = now
+    return found
+
+
+def assert_feed_is_one_of(folder, *histories):
+    """Check that the feed is whole, and that of one of these sequences of runs."""
+    root = ElementTree.fromstring((folder / FEED).read_bytes())  # noqa: S314 our own
+    found = [link.get("href") for link in root.iterfind("{*}entry/{*}link")]
+    assert found in [feed_of(*runs) for runs in histories], found
 
 
 def call(name, place, *arguments):
@@ -278,6 +304,9 @@ def everywhere(place, name, how=""):
         named = {*named_before, *published.named(folder)}
         assert_files_are_whole(folder, named)
         assert_urls_are_kept(folder, once & last.urls())
+        earlier = SCENARIOS[name][:-1]
+        if last.keys.get("FEED"):
+            assert_feed_is_one_of(folder, earlier, [*earlier, last])
         if how == "losing":
             for staged in (folder / ".sitemaps09").glob("run-*"):
                 shutil.rmtree(staged)
@@ -293,6 +322,8 @@ def everywhere(place, name, how=""):
             cleanly(later, folder)
             assert_files_are_whole(folder, {*named, *published.named(folder)})
             assert_is_current(folder, later)
+            if last.keys.get("FEED"):
+                assert_feed_is_one_of(folder, [*earlier, later], [*earlier, last, later])
         if not died:
             break
     return point - 1
