@@ -20,12 +20,12 @@ from tests.support.processes import ROOT
 
 DAY, NAN, BASE = 86_400.0, float("nan"), "https://a.b"
 UNSET = ("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "INDEXNOW_KEY")
-OFF = ("STYLESHEET", "CASCADE", "SERVE_EXPORTED", "SUBMIT")
+OFF = ("STYLESHEET", "CASCADE", "SERVE_EXPORTED", "SUBMIT", "FEED_IN_ROBOTS")
 DEFAULTS = (
-    dict.fromkeys([*UNSET, "GZIP_LEVEL", "LIVE_CACHE"])
+    dict.fromkeys([*UNSET, "GZIP_LEVEL", "LIVE_CACHE", "FEED"])
     | dict.fromkeys(OFF, False)
     | {"GZIP": True, "MAX_URLS": 50_000, "MAX_BYTES": 10_485_760, "MAX_SHRINK": 0.5, "KEEP_REMOVED": DAY}
-    | {"ENGINE": "processes", "LIVE_SECONDS": 60.0, "CACHE_CONTROL": {}, "PING_URLS": ()}
+    | {"ENGINE": "processes", "LIVE_SECONDS": 60.0, "CACHE_CONTROL": {}, "PING_URLS": (), "WEBSUB_HUB": ()}
     | {"INDEXNOW_URLS": ("https://api.indexnow.org/indexnow",), "INDEXNOW_MAX_URLS": 10_000}
     | {"SUBMIT_TIMEOUT": 10.0, "SUBMIT_DEADLINE": 60.0}
 )
@@ -40,7 +40,7 @@ SAME = [
     *(("MAX_URLS", 1), ("MAX_URLS", 50_000), ("MAX_BYTES", 1), ("MAX_BYTES", 52_428_800)),
     *(("MAX_SHRINK", value) for value in (0.0, 0.25, 1.0)),
     *(("ENGINE", "serial"), ("ENGINE", "shop.engines.Mine"), ("INDEXNOW_MAX_URLS", 1)),
-    ("INDEXNOW_MAX_URLS", 10_000_000),
+    *(("INDEXNOW_MAX_URLS", 10_000_000), ("FEED", 1), ("FEED", 1_000)),
     *(("CACHE_CONTROL", value) for value in ({}, {"public": True, "s_maxage": 0, "max_age": 60})),
     *(("INDEXNOW_KEY", key) for key in ("a" * 8, "Aa0-" * 32, {"www.example.com": "b" * 32}, {})),
 ]
@@ -58,6 +58,7 @@ CONVERTED = [
     *(("LIVE_SECONDS", 0, 0.0), ("SUBMIT_DEADLINE", 0, 0.0), ("SUBMIT_TIMEOUT", timedelta(seconds=5), 5.0)),
     ("INDEXNOW_URLS", ["https://www.bing.com/indexnow"], ("https://www.bing.com/indexnow",)),
     ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
+    ("WEBSUB_HUB", "https://hub.example.org/", ("https://hub.example.org/",)),
 ]
 SECRETS = ("a" * 129, "a" * 8 + "/", "a" * 8 + "\n")
 #: Keys, what an error must say, and invalid values. Those of paths are in `test_types.py`.
@@ -88,6 +89,8 @@ INVALID = [
     ("INDEXNOW_KEY", ".* 8 to 128", "short", *SECRETS),
     ("INDEXNOW_KEY", "", 7, b"a" * 8),
     *(("INDEXNOW_KEY", "", {host: "a" * 8}) for host in ("", "WWW.a.b", "a/b", "a\r\nX: y", 7)),
+    ("FEED", " must be a whole number from 1 to 1,000, not", 0, 1_001, True, "10"),
+    ("WEBSUB_HUB", "", 7, "", "http://a.b/", ["https://a.b/"]),
     ("INDEXNOW_URLS", "", BASE, None, ["http://a.b/"], ["ftp://a.b/"]),
     *(
         ("PING_URLS", "", [url])
@@ -169,6 +172,7 @@ def test_an_error_does_not_contain_a_key_or_a_token():
         ("INDEXNOW_KEY", {"www.example.com": "a secret key!"}),
         ("PING_URLS", ["https://user:secret@example.com/"]),
         ("INDEXNOW_URLS", ["http://example.com/?token=secret"]),
+        ("WEBSUB_HUB", "http://example.com/?token=secret"),
     ):
         error = refused(key, value)
         assert ("secret" in str(error), error.__cause__) == (False, None)

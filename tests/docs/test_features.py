@@ -503,6 +503,7 @@ def use(settings, module):
         row(S3[0], "Share a cache", more=[lambda: caches.settings["default"]["LOCATION"], REDIS]),
         row(NOTIFYING, "IndexNow", more=[lambda: conf.submit, True]),
         row(HEADLESS, "A front end on another host", 1, [lambda: conf.media_url, API_MEDIA]),
+        row(NOTIFYING, "A feed of recent changes", more=[lambda: conf.feed, 1_000]),
         row(NOTIFYING, "Several hosts", more=[lambda: type(conf.indexnow_key), dict]),
         row(NOTIFYING, "Ping other services", more=[lambda: conf.ping_urls, PINGS]),
     ],

@@ -140,11 +140,13 @@ def _check_feed(options: Mapping[str, Any], *, has_target: bool) -> Iterator[Che
     if options.get("FEED") is not None and not has_target:
         text = "SITEMAPS09['FEED'] is set, but the folder of the exported files is not, so the view of the "
         text += "feed responds with 404."
-        yield message("W017", text, _TARGET_HINT)
+        hint = _TARGET_HINT
     elif options.get("FEED") is None and without_feed:
-        keys = " and ".join(f"SITEMAPS09[{key!r}]" for key in without_feed)
+        text = f"There is no feed for {' and '.join(f'SITEMAPS09[{key!r}]' for key in without_feed)}."
         hint = "Set SITEMAPS09['FEED'] to a number of entries, such as 1_000."
-        yield message("W017", f"There is no feed for {keys}.", hint)
+    else:
+        return
+    yield message("W017", text, hint)
 
 
 def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:

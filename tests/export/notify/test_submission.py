@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import notify
 from django_sitemaps09.export.notify import client as clients, ledger as ledgers, submission
-from django_sitemaps09.export.notify.ledger import change_messages, host_of, ping_messages
+from django_sitemaps09.export.notify.ledger import change_messages, file_messages, host_of
 from django_sitemaps09.target.local import DamagedError
 from tests.support.internals import STATE, Client, Ledger, LocalStore, Message, conf, manifest, stores
 from tests.support.memory import traced
@@ -572,7 +572,7 @@ def test_urls_are_messages_of_hosts_with_ports_and_keys_and_each_ping_is_its_own
     assert [*changes_in(urls, lambda host: host == "a.b", without)] == [message(urls[0])]
     assert without == {"c.d": 2, "no valid host": 2}
     urls = ["https://a.b/sitemap.xml", "https://a.b/sitemap-2.xml"]
-    assert [*ping_messages([*urls, "no URL"])] == [ping(url) for url in urls]
+    assert [*file_messages("ping", [*urls, "no URL"])] == [ping(url) for url in urls]
 
 
 @pytest.mark.slow

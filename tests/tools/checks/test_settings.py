@@ -53,6 +53,10 @@ TABLE = [
     ({"SUBMIT": True, "INDEXNOW_KEY": "short"}, "E003", "INDEXNOW_KEY.*8 to 128"),
     ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, "", ""),
     ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, "", ""),
+    ({"FEED": 10, "ROOT": "/x", "BASE_URL": URL}, "", ""),
+    ({"FEED": 10}, "W017", r"FEED.* the view of the feed.* Set SITEMAPS09\['ROOT'\]"),
+    ({"FEED_IN_ROBOTS": True}, "W017", r"no feed for SITEMAPS09\['FEED_IN_ROBOTS'\]\. Set .*FEED"),
+    ({"WEBSUB_HUB": "https://example.org/hub"}, "W017", "no feed for .*WEBSUB_HUB"),
     *(({"ENGINE": name}, "", "") for name in ("serial", "processes", ENGINE)),
     *(
         ({"ENGINE": name}, "E007", f"{name}.*Set 'processes'.* the dotted path of your own")
