@@ -310,6 +310,10 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     options = {"is_exact": is_thorough, "has_cache": listing_cache.error is None}
     with site_locale():
         states = [_section_status(name, declarations.get(name), base, export, **options) for name in shown]
+    # The manifest keeps the page numbers of a section that was removed.
+    states = [
+        each for each in states if each.is_declared or each.error or (each.record and each.record.pages)
+    ]
     return Status(
         base_url=str(base) if has_base else None,
         live_seconds=conf.live_seconds,

@@ -378,9 +378,12 @@ def test_a_section_that_fails_or_is_not_declared_is_too_old(later, register, mon
     assert export().failures
     assert aged("1d").endswith(": broken (never).")
     later(3)
-    monkeypatch.setattr(sections, "_registered", {})
-    assert aged("2h").endswith(" longer than 2h ago: numbers (3h ago), broken (never).")
+    monkeypatch.setattr(sections, "_registered", {"articles": Articles})
+    export(["articles"])
+    assert aged("2h").endswith(" longer than 2h ago: numbers (3h ago).")
     assert "numbers: not declared any more, but the export keeps its files" in said()
+    export(remove=["numbers"])
+    assert (aged("2h"), "numbers" in said()) == ("", False)
 
 
 def test_an_export_without_a_time_is_too_old(later, folder, register, django_assert_num_queries):
