@@ -29,6 +29,10 @@ SCENARIOS = (
     ("--changed-only, the last 0.1% changed", {"changed_only": True}),
     ("--changed-only, every thousandth row changed", {"changed_only": True}),
     ("full, one row changed", {}),
+    ("full, 1% changed on all pages", {}),
+    ("full, 1% changed on all pages, with FEED", {}),
+    ("full, all rows changed", {}),
+    ("full, all rows changed, with FEED", {}),
 )
 
 
@@ -47,9 +51,13 @@ def one(workers: int, folder: Path, name: str) -> dict[str, Any]:
     import django
 
     django.setup()
+    from django.conf import settings
+
     from benchmarks.subject import warm_up
     from django_sitemaps09.export import export
 
+    if "FEED" in name:
+        settings.SITEMAPS09 = {**getattr(settings, "SITEMAPS09", {}), "FEED": 1_000}
     undo = change(name)
     warm_up()
     started = time.perf_counter()
@@ -83,6 +91,12 @@ def change(name: str) -> Any:
 
     published = Article.objects.filter(published=True)
     pks = published.order_by("pk").values_list("pk", flat=True)
+    if "1%" in name or "all rows" in name:
+        rows = published.alias(rest=F("pk") % (100 if "1%" in name else 1)).filter(rest=0)
+        # Each of these scenarios changes what the one before has exported.
+        later = timedelta(days=1 + list(dict(SCENARIOS)).index(name))
+        rows.update(updated=F("updated") + later)
+        return lambda: rows.update(updated=F("updated") - later)
     if "one row" in name:
         keys = list(pks[1000:1001])
     elif "the last" in name:

@@ -3,8 +3,9 @@
     python example_project/benchmarks/incremental.py
 
 creates the same environment and databases as `run.py`, by default with 200,000 articles. It exports them
-repeatedly into one folder: in full, after no change, with `--changed-only`, and after one row in a thousand
-has changed, at the end or everywhere. All exports use zlib, with 1 and 2 workers. The tables are written to
+repeatedly into one folder: in full, after no change, with `--changed-only`, after one row in a thousand has
+changed, at the end or everywhere, and without and with `FEED`, after one row in a hundred or all rows have
+changed. All exports use zlib, with 1 and 2 workers. The tables are written to
 standard output as Markdown. The options are those of `run.py`. Both commands share what they create;
 `run.py --clean` removes it.
 """
