@@ -86,7 +86,7 @@ def expected():
 
 @pytest.fixture(autouse=True)
 def _rows(settings):
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "FEED": 10}
     now = timezone.now() - timedelta(minutes=30)
     Article.objects.bulk_create(Article(pk=n, slug=f"a{n}", updated=now) for n in range(1, 26))
     Category.objects.bulk_create(Category(pk=n, slug=f"c{n}") for n in range(1, 6))
@@ -134,6 +134,8 @@ def crawl_twice(fetch, publish):
         prepare()
         publish()
         assert crawl(fetch) == expected()
+        content, headers = fetch("sitemap-changes.atom")
+        assert (content.endswith(b"</feed>\n"), headers["Content-Type"]) == (True, "application/atom+xml")
 
 
 def locations(content):
