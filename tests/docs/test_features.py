@@ -473,7 +473,7 @@ def test_a_host_lists_its_own_rows_live_and_exported(snippet, can, tmp_path, fol
 NOTIFYING = "docs/howto/notify.md"
 S3 = ("docs/howto/s3.md", "Export to S3 and other storages")
 CHECKING, INSPECTOR = "docs/howto/check.md", "docs/howto/inspector.md"
-BROWSER, PINGS = "docs/howto/readable-in-a-browser.md", ("https://search.example.com/ping",)
+BROWSER = "docs/howto/readable-in-a-browser.md"
 REDIS = "redis://127.0.0.1:6379"
 HEADLESS, API_MEDIA = "docs/howto/headless.md", "https://api.example.com/media/"
 AUDIT_TABLE = take(CHECKING, "Validate a sitemap", language="text").text
@@ -505,8 +505,6 @@ def use(settings, module):
         row(NOTIFYING, "IndexNow", more=[lambda: conf.submit, True]),
         row(HEADLESS, "A front end on another host", 1, [lambda: conf.media_url, API_MEDIA]),
         row(NOTIFYING, "A feed of recent changes", more=[lambda: conf.feed, 1_000]),
-        row(NOTIFYING, "Several hosts", more=[lambda: type(conf.indexnow_key), dict]),
-        row(NOTIFYING, "Ping other services", more=[lambda: conf.ping_urls, PINGS]),
     ],
 )
 def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, settings, monkeypatch):
