@@ -418,7 +418,7 @@ def test_static_pages_have_dates_of_rows_and_commits(snippet, db, both, settings
         commit = f"GIT_COMMITTER_DATE=2026-11-0{day}T08:00:00+01:00 git commit -qm x"
         assert shell(f"echo {day} > templates/about.html; git add templates; {commit}") == 0
         assert shell(BUILD) == 0
-        sections._registered.clear()
+        sections._registered.pop("pages", None)
         section = run(snippet)
         dates = [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z"]
         assert both(f"pages{day}", section.PageSitemap).find(LASTMOD) == dates
