@@ -115,7 +115,8 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: Submission
     # A section that fails while the site moves has no published files that could stay in the index.
     is_strict = options.strict or run.previous.has_moved
     can_publish = bool(publication.documents) and not (is_strict and failures)
-    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
+    feeds = [FEED] if conf.feed and publication.documents else []
+    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes, feeds)
     if can_publish:
         queue.compare(publication.manifest, publication.staged)
         if not options.dry_run:

@@ -264,11 +264,11 @@ def _check(
     path = None if host.robots is None else str(host.robots)
     # While a run replaces files, it may also be updating robots.txt.
     if path and manifest.indexes and journal is None and (names is None or path in names):
-        robots = Robots(host, manifest.indexes)
+        robots = Robots(host, manifest.indexes, feeds=manifest.feeds)
         robots.update(write=False)
         problem = None
         if robots.state != "unchanged":
-            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.lines)}"
         files[path] = CheckedFile(path, problem=problem)
     return _CheckedFiles(files, journal)
 

@@ -31,9 +31,8 @@ class Feed(NamedTuple):
     entries: tuple[FeedEntry, ...] = ()
 
 
-def feed_document(url: str, feed: Feed, hubs: Sequence[str] = ()) -> bytes:
-    """Return the feed with the URL `url`. Its title and its author are the host (RFC 4287, 4.1.1)."""
-    host = url.split("/")[2]
+def feed_document(url: str, host: str, feed: Feed, hubs: Sequence[str] = ()) -> bytes:
+    """Return the feed with the URL `url`. Its title and its author are the `host` (RFC 4287, 4.1.1)."""
     links = [("self", url), *(("hub", hub) for hub in hubs)]
     updated = max((entry.updated for entry in feed.entries), default=feed.updated)
     return "".join(

@@ -204,6 +204,7 @@ def _restore(state: Store, adopted: Manifest, now: float) -> Manifest:
             removed_ranges=ranges,
             unqueued={**restored.unqueued, **root.unqueued},
             moved=tuple(dict.fromkeys((*restored.moved, *root.moved))),
+            feeds={**restored.feeds, **root.feeds},
         )
     if is_lost and conf.indexnow_key is not None:
         unqueued = {**dict.fromkeys((INDEX, *adopted.pages()), now), **restored.unqueued}

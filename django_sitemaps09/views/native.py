@@ -91,12 +91,12 @@ def robots_txt(
         # The compatibility views have no numbered indexes.
         with suppress(NoReverseMatch):
             paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
-    export = exported.current_export(base) if conf.feed and conf.feed_in_robots else None
-    if export is not None and export.root.feeds:
-        with suppress(NoReverseMatch):
-            paths.append(reverse(f"{namespace}:feed"))
+    urls = [f"{base}{path}" for path in paths]
+    export = exported.current_export(base) if conf.feed_in_robots else None
+    if export is not None and (folder := export.url([base.domain, request.get_host()])):
+        urls += [f"{folder}{name}" for name in export.root.feeds]
     text = str(rules or "").rstrip()
-    lines = "\n".join(robots.missing_lines(text.encode(), [f"{base}{path}" for path in paths]))
+    lines = "\n".join(robots.missing_lines(text.encode(), urls))
     content = "\n\n".join(filter(None, (text, lines)))
     return HttpResponse(f"{content}\n", content_type="text/plain; charset=utf-8")
 
@@ -131,9 +131,9 @@ def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseB
 
 
 @native
-def feed(request: HttpRequest) -> HttpResponseBase:
+def feed(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return the feed that the last export has written, even if other documents are live."""
-    if response := exported.respond(request, FEED, None):
+    if response := exported.respond(request, FEED, sitemaps):
         return response
     raise Http404("No export has written a feed")
 

@@ -38,11 +38,11 @@ def generate_key() -> str:
 
 def check_configured() -> None:
     """Raise `ImproperlyConfigured` if nothing can be submitted."""
-    if conf.indexnow_key is None and not conf.ping_urls and not conf.websub_hub:
+    if conf.indexnow_key is None and not conf.ping_urls and not (conf.feed and conf.websub_hub):
         raise ImproperlyConfigured(
             "There is nothing to submit to. Set SITEMAPS09['INDEXNOW_KEY'] to a key, which "
-            "'manage.py submit_sitemaps --generate-key' prints, or set SITEMAPS09['WEBSUB_HUB'] or "
-            "SITEMAPS09['PING_URLS']."
+            "'manage.py submit_sitemaps --generate-key' prints, or set SITEMAPS09['PING_URLS'], or a FEED "
+            "and its WEBSUB_HUB."
         )
     try:
         import urllib3  # noqa: F401 it comes with the extra `indexnow`
@@ -173,6 +173,7 @@ class _Run:
 
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
         """Yield each message with its name, and the configured endpoints that still need it."""
+        urls = {"indexnow": conf.indexnow_urls, "ping": conf.ping_urls, "websub": conf.websub_hub}
         for name in self._ledger.names():
             try:
                 message = self._ledger.read(name)
@@ -181,11 +182,6 @@ class _Run:
                 continue
             if message is not None:
                 needing = message.endpoints
-                urls = {
-                    "indexnow": conf.indexnow_urls,
-                    "ping": conf.ping_urls,
-                    "websub": conf.websub_hub,
-                }
                 yield (
                     name,
                     message,

@@ -96,9 +96,10 @@ class Spool:
         rows = self._table.execute(_NEWEST, [count])
         return [FeedEntry(url, time) for url, time in rows]
 
-    def changed(self, urls: Collection[str]) -> set[str]:
-        """Return those of the URLs that have changed, or were removed."""
-        return {url for (url,) in self._table.execute("SELECT url FROM change") if url in urls}
+    def kinds(self, urls: Collection[str]) -> dict[str, str]:
+        """Return the kind of change of each of the URLs that has changed."""
+        rows = self._table.execute("SELECT url, kind FROM change")
+        return {url: kind for url, kind in rows if url in urls}
 
     def changes(self) -> Iterator[UrlChange]:
         return (UrlChange(*change[:3]) for change in self._table.execute("SELECT * FROM change"))
@@ -168,7 +169,7 @@ class SubmissionQueue:
     def compare(self, manifest: Manifest, staged: Mapping[str, str]) -> None:
         """Find the changed URLs. A failure ends the export only if the caller requested them."""
         if self.spool is not None:
-            consequence = "not all changed URLs were found, so not all were queued for submission"
+            consequence = "not all changed URLs were found, so not all are submitted, or in the feed"
             with nullcontext() if self.run.options.changes else self._lenient(consequence):
                 old, store = self.run.previous.manifest, self.run.host.store
                 self.spool.fill(_compared_ranges(store, old, manifest, staged))
@@ -195,7 +196,7 @@ class SubmissionQueue:
         )
         with self._lenient("not all changes were queued for submission"):
             ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
-            if self.spool is None or self.spool.is_filled:
+            if self.spool is None or self.spool.is_filled or conf.indexnow_key is None:
                 next_manifest = self._with_unqueued(manifest, queued)
             if previous.unqueued:
                 since = datetime.fromtimestamp(min(previous.unqueued.values()), timezone.utc)
@@ -340,7 +341,8 @@ def _updated(lastmod: str | None) -> str | None:
         if lastmod:
             time = datetime.fromisoformat(lastmod.replace("Z", "+00:00"))
             in_utc = time.replace(tzinfo=time.tzinfo or timezone.utc).astimezone(timezone.utc)
-            return f"{in_utc:%Y-%m-%dT%H:%M:%SZ}"
+            # Not strftime(), which does not pad years.
+            return f"{in_utc.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
     return None
 
 

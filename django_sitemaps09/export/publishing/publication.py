@@ -296,7 +296,7 @@ def recover(
     # An index may have listed until now what the killed run removed.
     removed = {name: old_root.removed.get(name, now) for name in root.removed}
     journal = journal._replace(root=replace(root, removed=removed).root().decode())
-    robots = Robots(host, root.indexes, old_root.indexes)
+    robots = Robots(host, root.indexes, old_root.indexes, root.feeds)
     _take(host, check, journal, robots, left.count(False))
     return None, tuple(step.name for step in journal.steps)
 

@@ -16,7 +16,7 @@ from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.host import Host
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import robots
-from django_sitemaps09.protocol.filenames import FEED, INDEX, index_name, is_cascade
+from django_sitemaps09.protocol.filenames import INDEX, index_name, is_cascade
 from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps09.target.local import create, is_own_link, name_errors, read_plain, sync
 
@@ -31,12 +31,14 @@ _LINKS = 40
 class Robots:
     """The robots.txt of a host, if any, with the state and messages of its update.
 
-    It must list the indexes among `documents`. `previous_documents` are the indexes of the previous run.
+    It must list the indexes among `documents` and, with `FEED_IN_ROBOTS`, the `feeds`. `previous_documents`
+    are the indexes of the previous run.
     """
 
     host: Host
     documents: Collection[str]
     previous_documents: Collection[str] = ()
+    feeds: Collection[str] = ()
     state: RobotsState = "none"
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
@@ -55,7 +57,7 @@ class Robots:
     @property
     def lines(self) -> list[str]:
         """The URLs of the indexes and, if it is to be listed, of the feed."""
-        return [*self.urls, *([f"{self.host.url}{FEED}"] if conf.feed and conf.feed_in_robots else ())]
+        return [*self.urls, *(f"{self.host.url}{name}" for name in self.feeds if conf.feed_in_robots)]
 
     def update_for_transition(self) -> None:
         """List both previous and new indexes, unless they are the same."""
@@ -80,7 +82,7 @@ class Robots:
             self.failures = [f"{path} was not changed: {error}"]
             return
         # The rules of a robots.txt do not apply to other hosts.
-        own_urls = [url for url in self.urls if url.startswith(f"{self.host.base}/")]
+        own_urls = [url for url in self.lines if url.startswith(f"{self.host.base}/")]
         self.warnings = [f"{path}: {warning}" for warning in robots.warnings(new_content, own_urls)]
         self.state = "unchanged" if new_content == old_content else "written" if write else "stale"
 

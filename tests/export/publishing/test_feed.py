@@ -165,6 +165,39 @@ def test_a_run_that_changes_too_many_urls_leaves_the_feed_as_it_is_with_a_warnin
     assert (paths(folder), [FEED in warning for warning in report.warnings]) == (["/1/"], [True])
 
 
+@pytest.mark.sitemaps09(FEED=4, INDEXNOW_MAX_URLS=3)
+def test_a_url_that_such_a_run_removes_leaves_the_feed(run, folder):
+    run(0, 0, 0)
+    run(1, 0, 0, 2)
+    run(None, None, None, 2, 3, 4)
+    assert paths(folder) == ["/3/"]
+
+
+def test_a_smaller_feed_keeps_its_newest_entries(run, folder, configure):
+    run(0)
+    run(0, 1, 2, 3)
+    configure(FEED=2)
+    run(0, 1, 2, 3)
+    assert paths(folder) == ["/3/", "/2/"]
+
+
+def test_a_feed_survives_a_lost_section_of_the_manifest(run, folder):
+    run(0)
+    run(0, 1)
+    for file in (folder / ".sitemaps09").glob("section-a-*"):
+        file.write_text("damaged")
+    run(0, 1)
+    assert paths(folder) == ["/1/"]
+
+
+def test_a_feed_that_no_export_has_written_begins_again_with_a_warning(run, folder):
+    run(0)
+    configured = (folder / FEED).write_bytes(b"of the project")
+    assert configured
+    report = run(0, 1)
+    assert (paths(folder), [FEED in warning for warning in report.warnings]) == (["/1/"], [True])
+
+
 def test_a_section_that_is_exported_alone_leaves_the_entries_of_others(run, folder):
     both = {"a": section({1: day(0)}), "b": section({2: day(0)})}
     run(sitemaps=both)
@@ -248,7 +281,7 @@ def test_robots_txt_lists_the_feed_only_if_that_is_wanted(run, folder, configure
 
 
 def test_a_view_serves_the_feed_of_the_export_or_responds_with_404(run, folder, configure, settings, db):
-    settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls")),)
+    settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls"), {"sitemaps": {}}),)
     assert Client().get(f"/{FEED}").status_code == 404
     configure(FEED=4, ROOT=folder)
     run(0)
