@@ -48,9 +48,8 @@ SAME = [
 CONVERTED = [
     ("BASE_URL", "https://www.example.com/", Base("https", "www.example.com")),
     ("BASE_URL", "http://exämple.com:8000", Base("http", "xn--exmple-cua.com:8000")),
-    ("ROOT", "public", Path("public")),
+    ("ROOT", "public", Path("public")), ("ENGINE", None, "processes"),
     ("ROBOTS_TXT", "public/robots.txt", Path("public/robots.txt")),
-    ("ENGINE", None, "processes"),
     *(("MAX_SHRINK", value, float(value)) for value in (0, 1)),
     *(("KEEP_REMOVED", value, float(value)) for value in (0, 90, 0.5)),
     *(("KEEP_REMOVED", timedelta(days=days), days * DAY) for days in (0, 2)),
@@ -59,7 +58,7 @@ CONVERTED = [
     ("INDEXNOW_URLS", ["https://www.bing.com/indexnow"], ("https://www.bing.com/indexnow",)),
     ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
     ("WEBSUB_HUB", "https://hub.example.org/", ("https://hub.example.org/",)),
-]
+]  # fmt: skip
 SECRETS = ("a" * 129, "a" * 8 + "/", "a" * 8 + "\n")
 #: Keys, what an error must say, and invalid values. Those of paths are in `test_types.py`.
 INVALID = [
@@ -79,24 +78,18 @@ INVALID = [
     ("GZIP_LEVEL", " must be a whole number from 1 to 9, not", 0, 10, -1, "6", True, False, 6.0, [6], "x"),
     ("INDEXNOW_MAX_URLS", " must be a whole number from 1 to 10,000,000, not", 0, 10_000_001, True, None),
     ("MAX_SHRINK", " must be a number from 0 to 1, not", -0.1, 1.1, 50, NAN, True, "0.5", None),
-    *(
-        (key, " must be a timedelta or a number of seconds", -1, NAN, True, "1d", None, timedelta(-1))
-        for key in ("KEEP_REMOVED", "LIVE_SECONDS", "SUBMIT_TIMEOUT", "SUBMIT_DEADLINE")
-    ),
+    *((key, " must be a timedelta or a number of seconds", -1, NAN, True, "1d", None, timedelta(-1))
+      for key in ("KEEP_REMOVED", "LIVE_SECONDS", "SUBMIT_TIMEOUT", "SUBMIT_DEADLINE")),
     ("ENGINE", " must be a string, not", 7, ["serial"], True),
     ("CACHE_CONTROL", ".*a dict of .*'max_age'", "max-age=60", None, [], {"a": False}, {"max_age": 1.5}),
     ("CACHE_CONTROL", "", {"a\r\nX": True}, {"max_age": "1\r\nX: y"}, {"Max-Age": 1}, {1: True}),
-    ("INDEXNOW_KEY", ".* 8 to 128", "short", *SECRETS),
-    ("INDEXNOW_KEY", "", 7, b"a" * 8),
+    ("INDEXNOW_KEY", ".* 8 to 128", "short", *SECRETS), ("INDEXNOW_KEY", "", 7, b"a" * 8),
     *(("INDEXNOW_KEY", "", {host: "a" * 8}) for host in ("", "WWW.a.b", "a/b", "a\r\nX: y", 7)),
     ("FEED", " must be a whole number from 1 to 1,000, not", 0, 1_001, True, "10"),
     ("WEBSUB_HUB", "", 7, "", "http://a.b/", ["https://a.b/"]),
     ("INDEXNOW_URLS", "", BASE, None, ["http://a.b/"], ["ftp://a.b/"]),
-    *(
-        ("PING_URLS", "", [url])
-        for url in (7, "https://a.b/#c", "https://u:p@a.b/", "https://a.b/\r\nX: y")
-    ),
-]
+    *(("PING_URLS", "", [u]) for u in (7, "https://a.b/#c", "https://u:p@a.b/", "https://a.b/\r\nX: y")),
+]  # fmt: skip
 
 
 def read(key):
@@ -112,8 +105,7 @@ def refused(key, value):
 def test_each_key_is_its_property_in_upper_case_and_each_default_is_known(settings):
     assert {key: key.lower() for key in DEFAULTS} == KEYS
     settings.SITEMAPS09 = {}
-    assert {key: read(key) for key in KEYS} == DEFAULTS
-    assert conf.limits == Limits(50_000, 10_485_760)
+    assert ({key: read(key) for key in KEYS}, conf.limits) == (DEFAULTS, Limits(50_000, 10_485_760))
     del settings.SITEMAPS09
     assert {key: read(key) for key in KEYS} == DEFAULTS
 
@@ -139,8 +131,7 @@ def test_an_invalid_value_is_refused_with_its_key_and_what_it_must_be(key, says,
 
 def test_an_invalid_value_of_one_key_affects_no_other_key():
     with override_settings(SITEMAPS09={"BASE_URL": "nonsense", "GZIP": False, "MAX_URLS": 7}):
-        assert conf.gzip is False
-        assert conf.limits.urls == 7
+        assert (conf.gzip, conf.limits.urls) == (False, 7)
 
 
 def test_the_storage_is_the_one_named_sitemaps_if_there_is_one():

@@ -28,14 +28,7 @@ from django.utils.safestring import SafeString
 
 from django_sitemaps09 import ModelSitemap, views
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
-from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
-from django_sitemaps09.export.options import (
-    ExportHostsOptions,
-    ExportOptions,
-    VerifyHostsOptions,
-    VerifyOptions,
-    documented_options,
-)
+from django_sitemaps09.export import export, export_hosts, options as declared, verify, verify_hosts
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import (
@@ -211,20 +204,18 @@ def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, n
     assert (content(folder), paths(folder)) == (whole, [*numbers(1), *numbers(1)])
 
 
-@pytest.mark.parametrize(
-    ("names", "why"),
-    [(["../a"], "section"), (["index"], "section"), (["a\n"], "section"), ("aA", "only in case")],
-)
+@pytest.mark.parametrize(("names", "why"), [
+    (["../a"], "section"), (["index"], "section"), (["a\n"], "section"), ("aA", "only in case"),
+])  # fmt: skip
 def test_sections_with_names_that_no_files_can_have_are_refused(folder, names, why):
     with pytest.raises(ImproperlyConfigured, match=why):
         export(output=folder, sitemaps={name: Numbers(1) for name in names})
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
-    ("robots", "state"),
-    [(None, "stale"), (f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale")],
-)
+@pytest.mark.parametrize(("robots", "state"), [
+    (None, "stale"), (f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale"),
+])  # fmt: skip
 def test_a_dry_run_writes_nothing_and_finds_what_a_run_would_find(tmp_path, robots, state):
     path, public = tmp_path / "robots.txt", tmp_path / "public"
     if robots is not None:
@@ -267,12 +258,12 @@ def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export
 
 
 @pytest.mark.parametrize(("function", "options_type"), [
-    (export, ExportOptions), (export_hosts, ExportHostsOptions),
-    (verify, VerifyOptions), (verify_hosts, VerifyHostsOptions),
+    (export, declared.ExportOptions), (export_hosts, declared.ExportHostsOptions),
+    (verify, declared.VerifyOptions), (verify_hosts, declared.VerifyHostsOptions),
 ])  # fmt: skip
 def test_the_help_and_the_signature_of_a_function_name_each_option(function, options_type):
     has_hosts = function in (export_hosts, verify_hosts)
-    texts = {name: text for name, (_, text) in documented_options(options_type).items()}
+    texts = {name: text for name, (_, text) in declared.documented_options(options_type).items()}
     parameters = dict(inspect.signature(function).parameters)
     assert [*texts] == [*parameters] == [each.name for each in fields(options_type) if each.init]
     assert [*texts][:has_hosts] == ["base_urls"][:has_hosts]
@@ -463,7 +454,6 @@ def test_a_failure_while_publishing_leaves_whole_files(folder, before, monkeypat
 def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(folder, monkeypatch):
     sections = {"numbers": Numbers(3)}
     assert dies_at(2, lambda: export(output=folder, sitemaps=sections))
-
     with monkeypatch.context() as patched:
         patched.setattr(LocalStore, "open", fails_with(errno.EIO))
         with pytest.raises(OSError, match=r"sitemap.*-1\.xml\.gz"):

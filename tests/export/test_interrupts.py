@@ -29,10 +29,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 @pytest.fixture(autouse=True)
 def _no_signal_is_ignored():
-    """Restore the default handler for interrupts.
-
-    Commands that a shell starts in the background, and their children, ignore them.
-    """
+    """Restore the default handler for interrupts, which commands in the background ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -100,12 +97,10 @@ def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(site, how, work
         process.send_signal(number)
         code, _, errors = ended(process)
     error = f"Interrupted by {signal.Signals(number).name}: nothing further was published."
-    assert (code, errors) == (status, f"CommandError: {error}\n")
-    assert site.files == (0, [])
+    assert (code, errors, site.files) == (status, f"CommandError: {error}\n", (0, []))
     until(lambda: not any(map(lives, entered(site.gate()))), "a worker is left")
     site.gate("open").touch()
-    assert ended(site.export("serial"))[0] == 0
-    assert site.files == (PAGES, [])
+    assert (ended(site.export("serial"))[0], site.files) == (0, (PAGES, []))
 
 
 @pytest.mark.parametrize(("number", "status"), SIGNALS)
@@ -118,8 +113,7 @@ def test_a_signal_while_files_are_published_takes_effect_afterwards(site, number
         site.gate("open").touch()
         code, _, errors = ended(process)
     assert (code, errors.count("\n"), "was completed first" in errors) == (status, 1, True)
-    assert site.files == (PAGES, [])
-    assert not (site.public / ".sitemaps09" / "journal.json").exists()
+    assert (site.files, (site.public / ".sitemaps09" / "journal.json").exists()) == ((PAGES, []), False)
     code, out, errors = ended(site.export("serial"))
     assert (code, errors, "completed" in out) == (0, "", False)
 
@@ -134,8 +128,7 @@ def test_a_second_signal_interrupts_publishing_and_the_next_run_finishes_it(site
     assert (code, errors.count("\n"), "the next export will finish it" in errors) == (143, 1, True)
     assert (site.public / ".sitemaps09" / "journal.json").exists()
     site.gate("open").touch()
-    assert ended(site.export("serial"))[0] == 0
-    assert site.files == (PAGES, [])
+    assert (ended(site.export("serial"))[0], site.files) == (0, (PAGES, []))
 
 
 def handlers():

@@ -207,7 +207,6 @@ def test_invalid_news_are_skipped_and_reported_and_the_url_stays(folder, attribu
 
 def test_news_are_omitted_if_a_method_returns_none_or_news_is_not_a_method(folder):
     publish(a=NOW, b=NOW)
-
     chosen = declare(Fresh, news=lambda self, item: Fresh.news(self, item) if item.slug == "b" else None)
     report = export(output=folder, sitemaps={"news": chosen}, strict=True)
     assert ({*slugs(exported(folder))}, with_news(exported(folder))) == ({"a", "b"}, ["b"])
@@ -228,8 +227,7 @@ class TestNewsOfAnySitemap:
         publish(new=NOW - TWO_DAYS, old=NOW - TWO_DAYS - SECOND, oldest=NOW - 999 * DAY)
         report = export(output=folder, sitemaps={"news": Articles}, strict=True)
         assert (report.published, report.sections[0].errors) == (True, ())
-        assert slugs(exported(folder)) == ["new", "old", "oldest"]
-        assert with_news(exported(folder)) == ["new"]
+        assert (slugs(exported(folder)), with_news(exported(folder))) == (["new", "old", "oldest"], ["new"])
         assert live(Articles) == exported(folder)
         # Django's pages are as recent.
         for sitemap, urls in ((Articles, 3), (Fresh, 1)):
@@ -309,11 +307,9 @@ def of_words(folder):
 
 
 steps = st.tuples(
-    st.integers(0, 40),
-    st.sampled_from([HOUR, 23 * HOUR, 25 * HOUR, TWO_DAYS, 3 * DAY]),
-    st.sampled_from([None, "changed_only", "rebalance", "strict", "changes"]),
-    st.booleans(),
-)
+    st.integers(0, 40), st.sampled_from([HOUR, 23 * HOUR, 25 * HOUR, TWO_DAYS, 3 * DAY]),
+    st.sampled_from([None, "changed_only", "rebalance", "strict", "changes"]), st.booleans(),
+)  # fmt: skip
 
 
 class TestFilesOfNews:
@@ -333,10 +329,8 @@ class TestFilesOfNews:
         Word.objects.filter(word__startswith="x").delete()
         before = of_words(folder)
         news, words = self.run(folder, Fresh).sections
-        assert news.failure is None
-        assert "shrink from 325 to 25" in str(words.failure)
+        assert (news.failure, "shrink from 325 to 25" in str(words.failure)) == (None, True)
         assert (len(all_of(folder)), of_words(folder)) == (100, before)
-
         own = declare(Small, get_urls=lambda self, *args, **asked: Small.get_urls(self, *args, **asked))
         for amount in (200, 15, 27):
             stopped_clock.time += 3 * DAY
@@ -433,8 +427,7 @@ class TestFilesOfNews:
         assert foreign.read_bytes() == b"of somebody"
         before = looked_at.states(folder, hidden=True)
         stopped_clock.time += HOUR
-        assert self.run(folder).written == ()
-        assert looked_at.states(folder, hidden=True) == before
+        assert (self.run(folder).written, looked_at.states(folder, hidden=True)) == ((), before)
 
     def test_stay_if_every_article_fails(self, stopped_clock, folder):
         """A news section may shrink to nothing, but not by a mistake."""
@@ -501,8 +494,7 @@ class TestFilesOfNews:
                     for name in named | looked_at.named(folder):
                         assert looked_at.urls(folder, name)
                 wanted = first(ceil(amounts[-1] / fill(10)))
-                assert names(folder) == wanted
-                assert all_of(folder) == expected(stopped_clock.time)
+                assert (names(folder), all_of(folder)) == (wanted, expected(stopped_clock.time))
                 assert not (folder / STATE / JOURNAL).exists()
                 stopped_clock.time += 25 * HOUR
                 Article.objects.update(updated=stopped_clock.time)

@@ -58,11 +58,9 @@ class TestTheLimits:
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(
-        lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
-        urls=st.integers(1, 12),
-        size=st.integers(400, 2_000),
-        text=st.booleans(),
-    )
+        lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40), urls=st.integers(1, 12),
+        size=st.integers(400, 2_000), text=st.booleans(),
+    )  # fmt: skip
     # The first entries determine how many fit, and others are longer.
     @example(lengths=[0] * 12 + [40] * 18, urls=4, size=2_000, text=True)
     @example(lengths=[0] * 12 + [40] * 18, urls=12, size=400, text=True)

@@ -34,12 +34,10 @@ HOUR, ROWS, PAGE = timedelta(hours=1), 60, 20
 DEADLINE = 20.0
 #: How the session of a client's port is found and ended.
 STATEMENTS = {
-    "postgresql": (
-        "SELECT pid FROM pg_stat_activity WHERE client_port=%s",
-        "SELECT pg_terminate_backend(%s)",
-    ),
+    "postgresql": ("SELECT pid FROM pg_stat_activity WHERE client_port=%s",
+                   "SELECT pg_terminate_backend(%s)"),
     "mysql": ("SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)", "KILL %s"),
-}
+}  # fmt: skip
 
 
 #: Sections that are read as columns by key ranges, as instances by ranges of a key with a collation, and by
@@ -47,12 +45,9 @@ STATEMENTS = {
 SECTIONS = {
     "articles": declare(model=Article, location=Route("article", slug=F("slug")), lastmod=F("updated")),
     "words": declare(model=Word, location=lambda self, item: f"/words/{item.pk}/"),
-    "listed": declare(
-        Sitemap,
-        items=lambda self: Article.objects.order_by("-slug", "pk")[:30],
-        location=lambda self, item: f"/listed/{item.slug}/",
-    ),
-}
+    "listed": declare(Sitemap, items=lambda self: Article.objects.order_by("-slug", "pk")[:30],
+                      location=lambda self, item: f"/listed/{item.slug}/"),
+}  # fmt: skip
 
 
 def serve():
@@ -65,11 +60,6 @@ def serve():
         with suppress(DatabaseError), transaction.atomic() if wanted.pop("atomic") else nullcontext():
             failures = export(**wanted).failures
         print(json.dumps(failures), flush=True)  # noqa: T201
-
-
-def is_statement(vendor, data):
-    """Return whether a client's packet starts a statement: Query or Parse, or COM_QUERY."""
-    return data[:1] in (b"Q", b"P") if vendor == "postgresql" else data[3:5] == b"\x00\x03"
 
 
 class Forwarder:
@@ -128,7 +118,9 @@ class Forwarder:
     def forward(self, source, sink, from_client):
         try:
             while data := source.recv(65_536):
-                if from_client and is_statement(self.vendor, data):
+                # A packet of these starts a statement: Query or Parse, or COM_QUERY.
+                start = data[:1] in (b"Q", b"P") if self.vendor == "postgresql" else data[3:5] == b"\0\3"
+                if from_client and start:
                     self.before_a_statement(sink)
                 sink.sendall(data)
         except OSError:
@@ -192,10 +184,7 @@ class Lab:
                 time.sleep(0.005)
 
     def run(self, workers, start=None, *, atomic=False, folder=None):
-        """Export to a new folder, or with `changed_only` to a copy of `start`, within some time.
-
-        Return the failures and the folder.
-        """
+        """Export to a new folder, or a copy of `start` if `changed_only`. Return failures and folder."""
         self.count += 1
         output = folder or self.folder / f"public-{self.count}"
         if start is not None:
@@ -265,11 +254,9 @@ def test_a_server_that_is_gone_for_a_second_fails_no_section(lab, workers):
         assert (failures, published(folder), lab.forwarder.ended) == ([], wanted, 1)
 
 
-@pytest.mark.parametrize(
-    ("fatal", "outage", "atomic", "reason"),
-    [(10, DEADLINE, False, "Error: "), (8, 0.0, True, "runs in a transaction of its caller")],
-    ids=["server that stays away", "transaction of the caller"],
-)
+@pytest.mark.parametrize(("fatal", "outage", "atomic", "reason"), [
+    (10, DEADLINE, False, "Error: "), (8, 0.0, True, "runs in a transaction of its caller"),
+], ids=["server that stays away", "transaction of the caller"])  # fmt: skip
 def test_what_cannot_be_retried_fails_all_sections_and_publishes_none(lab, fatal, outage, atomic, reason):
     lab.forwarder.arm(fatal, outage)
     failures, folder = lab.run(1, atomic=atomic)

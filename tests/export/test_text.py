@@ -162,8 +162,7 @@ class TestAnExportOfText:
         self.run(folder)
         before = looked_at.states(folder)
         for _ in range(2):
-            assert self.run(folder, **options).written == ()
-            assert looked_at.states(folder) == before
+            assert (self.run(folder, **options).written, looked_at.states(folder)) == ((), before)
             Article.objects.update(updated="2026-01-01T00:00:00Z")
         Article.objects.filter(pk=12).update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
         report = self.run(folder, **options)
@@ -260,8 +259,7 @@ class TestASectionThatChangesItsFormat:
         before = looked_at.states(folder)
         Article.objects.filter(pk__gt=20).delete()
         [section] = export(output=folder, sitemaps={"articles": TextArticles}).sections
-        assert "shrink" in str(section.failure)
-        assert looked_at.states(folder) == before
+        assert ("shrink" in str(section.failure), looked_at.states(folder)) == (True, before)
 
     @pytest.mark.sitemaps09(ENGINE="serial", KEEP_REMOVED=0)
     @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
@@ -275,8 +273,7 @@ class TestASectionThatChangesItsFormat:
         self.run(folder, then)
         # Numbers are never used again, and the export still recognizes its old files.
         stems = [{name.split(".")[0] for name in each} for each in (before, names(folder))]
-        assert stems[0].isdisjoint(stems[1])
-        assert {*self.run(folder, then).deleted} == before
+        assert (stems[0].isdisjoint(stems[1]), {*self.run(folder, then).deleted}) == (True, before)
 
     @pytest.mark.parametrize(("way", "changed"), [("xml", 0), ("txt", 25)])
     def test_tells_of_the_format_as_of_elements_that_have_changed(self, folder, way, changed):

@@ -106,18 +106,16 @@ def test_several_hosts_have_a_summary_each_and_one_that_is_locked_does_not_stop_
     assert (result["status"], found) == (75, [(False, 0), (True, 5)])
 
 
-@pytest.mark.parametrize(
-    ("names", "keys"),
-    [(["nope"], {}), ([], {"ROOT": None}), ([], {"BASE_URL": "nope"}), (["fails"], {}), (["bad"], {})],
-)
+@pytest.mark.parametrize(("names", "keys"), [
+    (["nope"], {}), ([], {"ROOT": None}), ([], {"BASE_URL": "nope"}), (["fails"], {}), (["bad"], {}),
+])  # fmt: skip
 def test_any_other_failure_has_the_status_of_the_command(root, configure, register, names, keys):
     register(a=Numbers(3), fails=Failing(3, 1), bad=Bad(3, [1]))
     configure(**keys)
     strict = names == ["bad"]
     result = run_export(*names, strict=strict)
     error = error_of_command(*names, strict=strict)
-    assert (result["status"], "\n".join(result["failures"])) == (1, str(error))
-    assert error.returncode == 1
+    assert (result["status"], "\n".join(result["failures"]), error.returncode) == (1, str(error), 1)
     assert not any(host["published"] for host in result["hosts"])
 
 

@@ -88,8 +88,7 @@ def test_an_intact_export_is_read_completely_and_nothing_is_written(public, conf
     # A repair changes nothing either, not even for new rows or other settings.
     write_articles(7)
     configure(MAX_URLS=1)
-    assert run(public, repair=True).repair is None
-    assert published.states(public, hidden=True) == before
+    assert (run(public, repair=True).repair, published.states(public, hidden=True)) == (None, before)
 
 
 def test_an_intact_export_may_have_other_files_and_is_verified_beside_an_export_but_not_repaired(public):
@@ -162,8 +161,7 @@ def test_a_damaged_page_of_a_section_whose_declaration_has_changed_has_all_its_p
 def test_a_damaged_page_of_a_section_that_fails_or_is_not_declared_stays_damaged(public, sitemaps, words):
     delete(public / PAGES[0])
     # One of another section is not looked at.
-    assert run(public, "numbers").damaged == []
-    assert damaged(run(public, "articles")) == {PAGES[0]: False}
+    assert (run(public, "numbers").damaged, damaged(run(public, "articles"))) == ([], {PAGES[0]: False})
     result = run(public, repair=True, sitemaps=sitemaps)
     assert damaged(result) == {PAGES[0]: False}
     assert any(words in failure for failure in result.failures)
@@ -218,8 +216,7 @@ def test_a_page_that_the_disk_cannot_read_is_found_and_repaired(public, monkeypa
     found = run(public)
     assert damaged(found) == {PAGES[0]: False, PAGES[1]: False}
     assert "it cannot be read (" in found.failures[0]
-    assert "Input/output error" in found.failures[0]
-    assert run(public, repair=True).failures == []
+    assert ("Input/output error" in found.failures[0], run(public, repair=True).failures) == (True, [])
 
 
 def test_the_indexes_of_a_cascade_are_checked(folder, configure, monkeypatch):
@@ -291,8 +288,7 @@ def test_an_export_meanwhile_does_not_make_its_files_look_damaged(public, monkey
 
     monkeypatch.setattr(verification, "check_file", after_an_export)
     delete(public / PAGES[2])
-    assert damaged(run(public, workers=1)) == {PAGES[2]: False}
-    assert len(calls) > 6
+    assert (damaged(run(public, workers=1)), len(calls) > 6) == ({PAGES[2]: False}, True)
 
 
 def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
@@ -312,9 +308,8 @@ def test_an_outage_of_a_storage_is_not_taken_for_damage(declare, monkeypatch, is
         if not name.endswith(".gz"):
             return open_(self, name)
         if is_open:
-            return type(
-                "Closing", (BytesIO,), {"read": Mock(side_effect=OSError(5, "the storage is down"))}
-            )()
+            read = Mock(side_effect=OSError(5, "the storage is down"))
+            return type("Closing", (BytesIO,), {"read": read})()
         raise RuntimeError("the storage is down")
 
     declare(sitemaps=storage(Overwriting))

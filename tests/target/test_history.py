@@ -35,8 +35,7 @@ def test_a_run_is_recorded_with_what_it_changed_if_anything_is_new(folder, run, 
     for options in ({}, {}, {"changed_only": True}):
         second, first = run(a=Numbers(5), b=Numbers(2), **options)
     a, b = history.SectionChange("a", 0, 3, 1, 0), history.SectionChange("b", 0, 2, 1, 0)
-    assert first.sections == (a, b)
-    assert second.sections == (history.SectionChange("a", 3, 5, 1, 0),)
+    assert (first.sections, second.sections) == ((a, b), (history.SectionChange("a", 3, 5, 1, 0),))
     assert (second.started, second.is_published, second.failures) == (clock.time.timestamp(), True, ())
     assert run(a=Numbers(5), remove=["b"])[0].sections == (history.SectionChange("b", 2, 0, 0, 1),)
     written = (folder / STATE / HISTORY).stat().st_mtime_ns

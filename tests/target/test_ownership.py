@@ -13,16 +13,7 @@ from django_sitemaps09.export import export, verify
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage
-from tests.support.internals import (
-    JOURNAL,
-    ROOT,
-    STATE,
-    ExportState,
-    LocalStore,
-    exported as views,
-    manifest,
-    parse_base,
-)
+from tests.support.internals import JOURNAL, STATE, ExportState, LocalStore, exported, manifest, parse_base
 from tests.support.killing import dies_at
 from tests.support.sections import Numbers, declare
 
@@ -71,8 +62,8 @@ def test_a_second_target_of_a_state_does_not_have_the_files_of_the_first(first, 
     for folder, is_found in ((first, True), (second, False)):
         configure(ROOT=folder)
         state = ExportState.from_base(base)
-        assert ((state.export is not None), views.current_export(base)) == (is_found, state.export)
-        views._exports.clear()
+        assert ((state.export is not None), exported.current_export(base)) == (is_found, state.export)
+        exported._exports.clear()
     assert str(first) in str(state.error)
 
 
@@ -81,7 +72,7 @@ def test_targets_are_named_without_control_characters(first, second, private):
     root = manifest.read_root(LocalStore(private))
     evil = ({"target": "\x1b[2J"}, {"base": "\x1b]0;title\x07"}, {"url": f"{BASE}/\x1b[2J"})
     for folder, values in zip((second, first, first), evil, strict=True):
-        (private / ROOT).write_bytes(replace(root, **values).root())
+        (private / manifest.ROOT).write_bytes(replace(root, **values).root())
         assert refused(run, folder).isprintable()
 
 
@@ -97,7 +88,7 @@ def test_a_second_target_is_refused_even_if_the_first_publishes_while_it_renders
 
 def test_a_second_target_is_refused_if_the_first_was_killed_while_publishing(first, second, private):
     assert dies_at(1, lambda: run(first))
-    assert ((private / JOURNAL).exists(), (private / ROOT).exists()) == (True, False)
+    assert ((private / JOURNAL).exists(), (private / manifest.ROOT).exists()) == (True, False)
     assert str(first) in refused(run, second)
     assert run(first).recovered
 
@@ -105,22 +96,23 @@ def test_a_second_target_is_refused_if_the_first_was_killed_while_publishing(fir
 def test_a_moved_target_needs_no_manifest_or_the_state_inside(first, second, private, configure):
     run(first)
     first.rename(second)
-    assert f"remove {ROOT} in {private}" in refused(run, second)
-    (private / ROOT).unlink()
+    assert f"remove {manifest.ROOT} in {private}" in refused(run, second)
+    (private / manifest.ROOT).unlink()
     assert (run(second).failures, run(second).written, damaged(second)) == ([], (), [])
     configure(STATE=None)
     run(first)
     shutil.copytree(first, second, dirs_exist_ok=True)
-    assert ((second / STATE / ROOT).exists(), run(second).written) == (True, ())
+    assert ((second / STATE / manifest.ROOT).exists(), run(second).written) == (True, ())
 
 
 def test_a_moved_target_is_not_detected_in_a_state_that_was_inside_the_target(first, private):
     def target():
-        return json.loads((private / ROOT).read_bytes())["target"]
+        return json.loads((private / manifest.ROOT).read_bytes())["target"]
 
     run(first)
     assert target() == str(first)
-    (private / ROOT).write_bytes(replace(manifest.read_root(LocalStore(private)), target="").root())
+    root = manifest.read_root(LocalStore(private))
+    (private / manifest.ROOT).write_bytes(replace(root, target="").root())
     assert (run(first).written, target()) == ((), "")
     run(first, sitemaps={"n": Numbers(4)})
     assert target() == str(first)

@@ -146,8 +146,7 @@ class TestAFileThatNoIndexNamesAnyMore:
         run(folder, rows=True, numbers=1)
         clock.time += DAY
         Article.objects.filter(pk__in=(3, 4)).delete()
-        assert run(folder, rows=True, numbers=1).deleted == ()
-        assert numbers_of(folder, "articles") == [1, 3]
+        assert (run(folder, rows=True, numbers=1).deleted, numbers_of(folder, "articles")) == ((), [1, 3])
 
     @pytest.mark.parametrize("keep", [timedelta(0), SECOND, timedelta(hours=24), 7 * DAY])
     @pytest.mark.parametrize("is_there", [True, False])
@@ -232,8 +231,7 @@ def test_a_section_that_shrinks_too_much_is_held_back(folder, state, configure, 
         assert (report.failures, len(paths(folder))) == ([], new + 1)
     else:
         [failure] = report.failures
-        assert failure.startswith("Section 'a'")
-        assert failure.endswith("--force a.")
+        assert (failure.startswith("Section 'a'"), failure.endswith("--force a.")) == (True, True)
         assert f"from {old:,} to {new:,} URLs" in failure
         assert (touched(folder), touched(state)) == found
 
@@ -253,8 +251,7 @@ def test_a_section_that_shrinks_in_small_steps_is_compared_with_the_maximum_of_s
     # Force publishes it, and that is the measure from then on, so it is not needed again for a week.
     assert run(folder, a=300, b=1, force=["b"]).failures
     for count, options in ((300, {"force": ["a"]}), (300, {}), (299, {})):
-        assert run(folder, a=count, b=1, **options).failures == []
-        assert len(paths(folder)) == count + 1
+        assert (run(folder, a=count, b=1, **options).failures, len(paths(folder))) == ([], count + 1)
     assert "from 300 to 10" in run(folder, a=10, b=1).failures[0]
     with pytest.raises(UnknownSectionError, match="no section 'c'"):
         run(folder / "new", a=1, force=["c"])
@@ -324,7 +321,6 @@ def damaged(content, chance):
 
 
 def pick(contents, words):
-    """Return the contents of the files with these words in their names."""
     return {name: content for name, content in contents.items() if words in name}
 
 
@@ -612,17 +608,12 @@ counting, words, times = st.integers(0, 2**63), st.text(max_size=12), st.floats(
 maybe, keys = words | st.none(), st.lists(words, min_size=1, max_size=3).map(tuple)
 hashes = st.text() | st.integers(-(2**63), 2**64 - 1)
 pages = st.builds(
-    PageFile,
     # `possible()` sets the name and the lower bound.
-    name=st.just(""),
-    after=st.none(),
-    number=st.integers(1, 2**63),
-    until=keys | st.none(),
-    **dict.fromkeys(("urls", "bytes", "size", "index_number"), counting),
-    **dict.fromkeys(("lastmod", "changed"), maybe),
-    digest=words,
+    PageFile, name=st.just(""), after=st.none(), number=st.integers(1, 2**63), until=keys | st.none(),
+    **dict.fromkeys(("urls", "bytes", "size", "index_number"), counting), digest=words,
     fingerprint=st.none() | st.builds(Fingerprint, rows=counting, newest=maybe, hash=hashes),
-)
+    **dict.fromkeys(("lastmod", "changed"), maybe),
+)  # fmt: skip
 
 
 def possible(record):
@@ -630,35 +621,29 @@ def possible(record):
     bounds = [page.until for page in record.pages]
     if record.key_identity is not None and bounds:
         bounds = [*(until or ("",) for until in bounds[:-1]), None]
-    ranges = zip(record.pages, [None, *bounds], bounds, strict=False)
     pages = tuple(
         replace(page, name=filenames.page_name("a", page.number, record.suffix), after=after, until=until)
-        for page, after, until in ranges
+        for page, after, until in zip(record.pages, [None, *bounds], bounds, strict=False)
     )
     return replace(record, pages=pages, highest=max([record.highest, *(page.number for page in pages)]))
 
 
 unique = (lambda page: page.number, lambda page: page.until or ("",))
 sections = st.builds(
-    SectionRecord,
-    suffix=st.sampled_from(["xml", "xml.gz", "txt"]),
-    key_identity=st.none() | st.lists(words, max_size=4).map(tuple),
-    declaration_digest=maybe,
-    highest=counting,
+    SectionRecord, suffix=st.sampled_from(["xml", "xml.gz", "txt"]), declaration_digest=maybe,
+    key_identity=st.none() | st.lists(words, max_size=4).map(tuple), highest=counting,
     counts=st.lists(st.tuples(times, counting), max_size=3).map(tuple),
     pages=st.lists(pages, max_size=4, unique_by=unique).map(tuple),
-).map(possible)
+).map(possible)  # fmt: skip
 names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 roots = st.builds(
-    Manifest,
-    **dict.fromkeys(("run", "url", "base"), words),
-    removed=st.dictionaries(published, times, max_size=3),
+    Manifest, removed=st.dictionaries(published, times, max_size=3),
+    **dict.fromkeys(("run", "url", "base"), words), indexes=st.lists(published, max_size=3).map(tuple),
     files=st.lists(names, max_size=3).map(lambda names: {n: manifest.section_file(n, b"") for n in names}),
-    indexes=st.lists(published, max_size=3).map(tuple),
     stylesheets=st.sampled_from([(), ("sitemap.css",)]),
     unqueued=st.dictionaries(published, st.floats(0, manifest.MAX_TIME), max_size=3),
-)
+)  # fmt: skip
 
 
 store = pytest.fixture(lambda tmp_path: LocalStore(tmp_path, 0o600, own=""))
@@ -708,8 +693,7 @@ def test_the_record_of_a_page_is_the_same_row_in_the_manifest_and_in_replies(pag
     rendered = RenderedPage(page, staged=f"stage/12345678-{page.name}")
     reply = json.loads(json.dumps(build_reply(rendered)))
     _, line = manifest.section_document(possible(SectionRecord(suffix, pages=(page,)))).splitlines()
-    assert reply["page"] == json.loads(line)
-    assert PageFile.from_row("a", suffix, after, reply["page"]) == page
+    assert (reply["page"], PageFile.from_row("a", suffix, after, reply["page"])) == (json.loads(line), page)
 
 
 @pytest.mark.parametrize("row", [
@@ -762,6 +746,5 @@ def test_the_files_of_the_manifest_and_of_its_backup_are_for_this_user_alone(fol
     assert now.files["b"] == past.files["b"]
     files = {*now.files.values(), *past.files.values()}
     found = {path.name: path.stat().st_mode & 0o077 for path in state.iterdir()}
-    assert len(files) == 3
-    assert found.keys() == {*files, ROOT, BACKUP, HISTORY, EXPORTED, "lock", "mine.txt"}
+    assert (len(files), found.keys()) == (3, {*files, ROOT, BACKUP, HISTORY, EXPORTED, "lock", "mine.txt"})
     assert {found[name] for name in found if name != "mine.txt"} == {0}

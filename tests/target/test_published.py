@@ -46,8 +46,7 @@ def folder_of_bounds(base):
 
 def test_the_files_of_a_host_are_those_in_its_folder_and_never_those_of_another():
     runs = {base: publish(folder, base, 1) for folder, base in ((OF_A, A), (OF_B, B))}
-    assert {base: run_of(base) for base in (A, B)} == runs
-    assert run_of(None) is None
+    assert ({base: run_of(base) for base in (A, B)}, run_of(None)) == (runs, None)
     # Another host, whose name becomes the same folder.
     publish(OF_B, parse_base("https://b.example_8000"), 2)
     run = publish(FLAT, A, 2, suffix="9")
@@ -71,10 +70,9 @@ def test_the_files_are_unknown_if_one_of_two_manifests_is_damaged(damaged):
             find(A)
 
 
-@pytest.mark.parametrize(
-    ("rest", "is_folder"),
-    [("/", True), ("/maps/", True), ("", False), ("/maps", False), ("/?to=/", False), ("/#/", False)],
-)
+@pytest.mark.parametrize(("rest", "is_folder"), [
+    ("/", True), ("/maps/", True), ("", False), ("/maps", False), ("/?to=/", False), ("/#/", False),
+])  # fmt: skip
 def test_the_files_have_no_url_that_cannot_precede_their_names(rest, is_folder):
     export = PublishedExport(ExportFolder.in_target(), Manifest("run-1", f"{A}{rest}", str(A)))
     assert export.url([A.domain]) == (f"{A}{rest}" if is_folder else None)

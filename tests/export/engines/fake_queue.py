@@ -88,8 +88,7 @@ class Queue:
     def take(self):
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
-            endings = (messages.CLAIM, messages.OWN, messages.REPLY)
-            if not any(map(self.folder(number).has, endings)):
+            if not any(map(self.folder(number).has, (messages.CLAIM, messages.OWN, messages.REPLY))):
                 self.claim(number)
                 return number
             self.work(number)
@@ -212,8 +211,6 @@ def children(queue, monkeypatch):
     return play
 
 
-everywhere = pytest.mark.parametrize(
-    "queue",
-    ["folder", *(pytest.param(name, marks=pytest.mark.services) for name in ("storage", "s3"))],
-    indirect=True,
-)
+everywhere = pytest.mark.parametrize("queue", [
+    "folder", *(pytest.param(name, marks=pytest.mark.services) for name in ("storage", "s3")),
+], indirect=True)  # fmt: skip

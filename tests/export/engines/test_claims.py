@@ -124,8 +124,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         queue.received = queue.claim
         children(FakeChild.renders)
         report = queue.export(workers=1)
-        assert (len(queue.sent), report.exit_status) == (len(queue.children), 0)
-        assert len(queue.sent) < PAGES
+        assert (len(queue.sent) == len(queue.children) < PAGES, report.exit_status) == (True, 0)
         [warning] = report.warnings
         expected = "No more pages were sent, since workers did not return 2 that they claimed."
         assert warning.startswith(expected)
@@ -229,20 +228,13 @@ def test_a_forged_file_costs_at_most_one_page(queue, children, tmp_path, monkeyp
     assert (queue.seconds <= 33, (tmp_path / "elsewhere").read_text()) == (True, "mine")
 
 
-@pytest.mark.parametrize(
-    ("queue", "look"),
-    [
-        *(("folder", look) for look in range(1, 6)),
-        *(pytest.param("s3", look, marks=pytest.mark.services) for look in (1, 3, 5)),
-        *(pytest.param("storage", look, marks=pytest.mark.services) for look in (2, 4)),
-    ],
-    indirect=["queue"],
-)
+@pytest.mark.parametrize(("queue", "look"), [
+    *(("folder", look) for look in range(1, 6)),
+    *(pytest.param("s3", look, marks=pytest.mark.services) for look in (1, 3, 5)),
+    *(pytest.param("storage", look, marks=pytest.mark.services) for look in (2, 4)),
+], indirect=["queue"])  # fmt: skip
 def test_the_end_of_a_run_leaves_nothing_for_late_workers_to_change(queue, monkeypatch, look):
-    """A worker stops right before each look for the run, and goes on when the run has ended.
-
-    `test_workers` freezes real ones.
-    """
+    """A worker stops before each look for the run until it ends. `test_workers` freezes real ones."""
     late, looks = [], []
     store_type = LocalStore if queue.output is not None else RemoteStore
     read = store_type.read
@@ -284,8 +276,7 @@ def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(q
     queue.received = queue.work
     report = queue.export("a", "b")
     failures = [section.failure for section in report.sections]
-    assert failures == ["ExportError: the storage does not answer", None]
-    assert rendered(report)[1] > 0
+    assert (failures, rendered(report)[1] > 0) == (["ExportError: the storage does not answer", None], True)
 
 
 REFUSED = f"A test worker refused a page: {socket.gethostname()}: "
@@ -325,17 +316,13 @@ def work_as_misfit(queue, number, change):
 
 
 class TestAWorkerThatDoesNotFit:
-    @pytest.mark.parametrize(
-        ("change", "reason"),
-        [
-            (other_release, "the worker is incompatible: its release ("),
-            (lambda patch: patch.setitem(settings.SITEMAPS09, "MAX_BYTES", 9_001), DIFFERS),
-            (lambda patch: patch.setattr(Hooked, "changefreq", "daily", raising=False), DIFFERS),
-            (lambda patch: fill_disk(patch, ".signed"), "OSError: No space left on device"),
-            (lambda patch: patch.setattr(Hooked, "hook", broken), "ImproperlyConfigured: broken there"),
-        ],
-        ids=["release", "setting", "declaration", "disk", "code"],
-    )
+    @pytest.mark.parametrize(("change", "reason"), [
+        (other_release, "the worker is incompatible: its release ("),
+        (lambda patch: patch.setitem(settings.SITEMAPS09, "MAX_BYTES", 9_001), DIFFERS),
+        (lambda patch: patch.setattr(Hooked, "changefreq", "daily", raising=False), DIFFERS),
+        (lambda patch: fill_disk(patch, ".signed"), "OSError: No space left on device"),
+        (lambda patch: patch.setattr(Hooked, "hook", broken), "ImproperlyConfigured: broken there"),
+    ], ids=["release", "setting", "declaration", "disk", "code"])  # fmt: skip
     def test_leaves_its_pages_to_the_export_and_is_named_once(self, queue, pauses, caplog, change, reason):
         serial = queue.serial("hooked")
         queue.received = lambda number: work_as_misfit(queue, number, change)
@@ -349,9 +336,7 @@ class TestAWorkerThatDoesNotFit:
         assert (rendered(report), pauses) == ((PAGES, 0), [1.0] * len(queue.sent))
 
     def test_leaves_pages_to_one_that_does(self, queue):
-        queue.received = lambda number: (
-            work_as_misfit(queue, number, other_release) if number % 2 else queue.work(number)
-        )
+        queue.received = lambda n: work_as_misfit(queue, n, other_release) if n % 2 else queue.work(n)
         report = queue.export()
         here, by_workers = rendered(report)
         # The command may have taken pages that were not sent yet.

@@ -97,30 +97,18 @@ def is_refused(forging, tmp_path, monkeypatch, caplog):
 
 
 class TestAForgedMessage:
-    @pytest.mark.parametrize(
-        ("path", "value"),
-        [
-            (("renderer", "base"), ["https", "evil.example.net"]),
-            (("renderer", "urlconf"), EVIL),
-            (("renderer", "stage"), f"{STATE}/run-2"),
-            (("renderer", "output"), "/elsewhere"),
-            (("task", "page"), [1, ["0"], ["99"]]),
-        ],
-    )
+    @pytest.mark.parametrize(("path", "value"), [
+        (("renderer", "base"), ["https", "evil.example.net"]), (("renderer", "urlconf"), EVIL),
+        (("renderer", "stage"), f"{STATE}/run-2"), (("renderer", "output"), "/elsewhere"),
+        (("task", "page"), [1, ["0"], ["99"]]),
+    ])  # fmt: skip
     def test_that_was_altered_is_refused(self, forging, is_refused, path, value):
         is_refused(altered(messages.sign(forging), *path, value=value))
 
-    @pytest.mark.parametrize(
-        "sign",
-        [
-            lambda content: content,
-            json.dumps,
-            lambda content: signing.dumps(content, "another", MESSAGE),
-            lambda content: signing.dumps(content, salt=SALT),
-            signing.dumps,
-        ],
-        ids=["not a text", "nobody", "another key", "as a reply", "no salt"],
-    )
+    @pytest.mark.parametrize("sign", [
+        lambda content: content, json.dumps, lambda content: signing.dumps(content, "another", MESSAGE),
+        lambda content: signing.dumps(content, salt=SALT), signing.dumps,
+    ], ids=["not a text", "nobody", "another key", "as a reply", "no salt"])  # fmt: skip
     def test_that_is_not_signed_as_a_message_is_refused(self, forging, is_refused, sign):
         forging["renderer"]["urlconf"] = EVIL
         is_refused(sign(forging))
@@ -188,34 +176,23 @@ class TestAForgedReply:
                 assert page.staged.endswith(page.file.name), key
                 assert page.file.name == "sitemap-a-1.xml" or key == "staged"
 
-    @pytest.mark.parametrize(
-        ("sign", "why"),
-        [
-            (lambda reply: altered(signing.dumps(reply, salt=SALT), "unchanged", value=True), UNSIGNED),
-            (json.dumps, UNSIGNED),
-            (lambda reply: signing.dumps(reply, "another", SALT), UNSIGNED),
-            (lambda reply: signing.dumps(reply, salt=MESSAGE), UNSIGNED),
-            (lambda reply: signing.dumps(reply | {"run": "x"}, salt=SALT), "another page or run"),
-            (lambda reply: signing.dumps(reply | {"token": "x"}, salt=SALT), "another page"),
-            (partial(a_day_ago, partial(signing.dumps, salt=SALT)), "more than a day ago"),
-        ],
-        ids=["altered", "unsigned", "another key", "a message", "another run", "another page", "old"],
-    )
+    @pytest.mark.parametrize(("sign", "why"), [
+        (lambda reply: altered(signing.dumps(reply, salt=SALT), "unchanged", value=True), UNSIGNED),
+        (json.dumps, UNSIGNED), (lambda reply: signing.dumps(reply, "another", SALT), UNSIGNED),
+        (lambda reply: signing.dumps(reply, salt=MESSAGE), UNSIGNED),
+        (lambda reply: signing.dumps(reply | {"run": "x"}, salt=SALT), "another page or run"),
+        (lambda reply: signing.dumps(reply | {"token": "x"}, salt=SALT), "another page"),
+        (partial(a_day_ago, partial(signing.dumps, salt=SALT)), "more than a day ago"),
+    ], ids=["altered", "unsigned", "other key", "a message", "other run", "other page", "old"])  # fmt: skip
     def test_is_refused(self, forging, reply, sign, why):
         with pytest.raises(ExportError, match=why):
             read_reply(forging, sign(reply))
 
 
-@pytest.mark.parametrize(
-    ("command", "worker", "has_reply"),
-    [
-        (["old"], ["new", "old"], True),
-        (["new", "old"], ["new", "old"], True),
-        (["new", "old"], ["new"], True),
-        (["new", "old"], ["old"], False),
-        (["old"], ["new"], False),
-    ],
-)
+@pytest.mark.parametrize(("command", "worker", "has_reply"), [
+    (["old"], ["new", "old"], True), (["new", "old"], ["new", "old"], True),
+    (["new", "old"], ["new"], True), (["new", "old"], ["old"], False), (["old"], ["new"], False),
+])  # fmt: skip
 def test_a_reply_is_accepted_during_a_key_rotation(forging, command, worker, has_reply):
     """A worker signs its reply with the key of the command, regardless of which was deployed first."""
 
@@ -234,12 +211,10 @@ def test_a_reply_is_accepted_during_a_key_rotation(forging, command, worker, has
 #: What version 6 wrote: the signed content of a message, and of a reply to one of this version.
 TARGET = {"base": ["https", "www.example.com"], "output": None, "stage": f"{STATE}/run-1", "folder": ""}
 OLD_MESSAGE = {
-    "version": 6,
-    "release": "0.1.0",
-    "token": "0123456789abcdef",
+    "version": 6, "release": "0.1.0", "token": "0123456789abcdef",
     "renderer": TARGET | {"targets": [TARGET], "gzip": False, "script_prefix": "/", "urlconf": None},
     "task": {"section": "a", "page": [1, None, None], "known": [None], "fingerprint": False},
-}
+}  # fmt: skip
 
 
 class TestTheFormerVersion:

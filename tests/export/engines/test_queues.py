@@ -36,10 +36,9 @@ class TestWithoutWorkers:
         report = queue.export("a", "hooked", "b", workers=workers)
         assert (rendered(report), len(queue.sent)) == ((3 * (PAGES + 20), 0), 2 * workers)
 
-    @pytest.mark.parametrize(
-        ("seconds", "is_inside", "warnings", "failures"),
-        [(4, False, 0, 0), (29, False, 1, 0), (31, False, 0, 1), (100, True, 1, 0)],
-    )
+    @pytest.mark.parametrize(("seconds", "is_inside", "warnings", "failures"), [
+        (4, False, 0, 0), (29, False, 1, 0), (31, False, 0, 1), (100, True, 1, 0),
+    ])  # fmt: skip
     def test_a_message_may_lie_for_30_seconds(self, queue, seconds, is_inside, warnings, failures):
         queue.on_item(lambda item: setattr(queue, "now", 1_000 + seconds))
         report = queue.export("hooked", in_worker=is_inside)
@@ -92,8 +91,7 @@ def test_the_awaited_page_comes_first_and_then_those_from_the_far_end(queue):
 def test_all_that_workers_can_take_is_sent_once_in_the_order_of_the_pages(queue):
     queue.received = queue.work
     report = queue.export(workers=1)
-    assert queue.pages() == [*range(1, PAGES + 1)]
-    assert rendered(report) == (0, PAGES)
+    assert (queue.pages(), rendered(report)) == ([*range(1, PAGES + 1)], (0, PAGES))
 
 
 @everywhere
@@ -161,15 +159,12 @@ class TestMessages:
         queue.export("hooked", workers=workers)
         assert queue.taken > 1
 
-    @pytest.mark.parametrize(
-        ("takes", "seconds", "pages", "most"),
-        [
-            # A worker takes all, answers one and dies; then one message shows that another worker exists.
-            (lambda number: number == 0 or number > 4, 4, range(11, 41), 41),
-            # All workers have left.
-            (lambda number: number < 3, 60, range(3, 4), 3 + 4 + 1),
-        ],
-    )
+    @pytest.mark.parametrize(("takes", "seconds", "pages", "most"), [
+        # A worker takes all, answers one and dies; then one message shows that another worker exists.
+        (lambda number: number == 0 or number > 4, 4, range(11, 41), 41),
+        # All workers have left.
+        (lambda number: number < 3, 60, range(3, 4), 3 + 4 + 1),
+    ])  # fmt: skip
     def test_that_vanish_cost_one_more_and_keep_nobody_from_work(self, queue, takes, seconds, pages, most):
         write_keys(*range(1_000, 1_000 + 30 * PAGE))
         queue.received = lambda number: queue.work(number) if takes(number) else None

@@ -15,21 +15,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.support import engine_project
-from tests.support.engine_project import (
-    CREWS,
-    DOUBLING,
-    HASTY,
-    HURRIED,
-    PAGE,
-    RABBITMQ,
-    ROWS,
-    STEADY,
-    crews,
-    entered,
-    locations_of,
-    renderers,
-    runs,
-)
+from tests.support.engine_project import HASTY, HURRIED, PAGE, ROWS, crews, entered, locations_of, runs
 from tests.support.exports import content, touched
 from tests.support.internals import engines
 from tests.support.killing import lives, needs_proc
@@ -38,7 +24,7 @@ from tests.support.published import states
 from tests.support.services import REDIS
 
 pytestmark = pytest.mark.slow
-PASSWORD, _, SERVER = RABBITMQ.rpartition("@")
+PASSWORD, _, SERVER = engine_project.RABBITMQ.rpartition("@")
 
 
 def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
@@ -64,7 +50,7 @@ def test_pages_are_merged_as_by_the_command_alone_and_a_second_run_writes_nothin
 
 def test_an_export_is_rendered_by_two_workers_at_once(crew, tmp_path):
     report, _ = crew.export(tmp_path, "meeting", GZIP=False)
-    pids, how = renderers(tmp_path, "meeting")
+    pids, how = engine_project.renderers(tmp_path, "meeting")
     # Each process waited until two workers had a page, so these ran at the same time.
     met = set(entered(crew.gate()))
     assert (report["failures"], len(locations_of(tmp_path, "meeting"))) == ([], ROWS)
@@ -91,7 +77,7 @@ def test_workers_have_the_prefix_and_the_urlconf_of_the_command(crew, tmp_path):
 
 
 @needs_proc
-@pytest.mark.parametrize("broker", [CREWS[name] for name in ("processes", "redis", "tasks")])
+@pytest.mark.parametrize("broker", [engine_project.CREWS[name] for name in ("processes", "redis", "tasks")])
 def test_a_page_that_kills_whatever_renders_it_fails_its_section_alone(broker, make_project, tmp_path):
     # A process of Celery's pool dies, or the whole worker of Django Tasks; then a child of the command.
     why = "Section 'deadly', page " if broker else "two worker processes in a row died unexpectedly"
@@ -124,15 +110,11 @@ def test_a_worker_process_that_dies_once_has_no_effect(make_project, tmp_path):
 
 
 @needs_proc
-@pytest.mark.parametrize(
-    ("_crew", "names"),
-    [
-        pytest.param("", ["waiting"], id="busy processes"),
-        pytest.param("", ["meeting", "idle"], id="idle processes"),
-        pytest.param("redis", ["waiting"], marks=pytest.mark.services),
-    ],
-    indirect=["_crew"],
-)
+@pytest.mark.parametrize(("_crew", "names"), [
+    pytest.param("", ["waiting"], id="busy processes"),
+    pytest.param("", ["meeting", "idle"], id="idle processes"),
+    pytest.param("redis", ["waiting"], marks=pytest.mark.services),
+], indirect=["_crew"])  # fmt: skip
 def test_a_killed_export_leaves_no_worker_that_changes_what_the_next_one_publishes(crew, names, tmp_path):
     process = crew.call("exported", tmp_path, crew.engine, *names)
     with process:
@@ -204,7 +186,7 @@ def send_again():
 
 @crews("rabbitmq")
 def test_a_message_that_is_delivered_twice_or_too_late_changes_nothing(crew, tmp_path):
-    assert crew.export(tmp_path, "a", engine=DOUBLING) == crew.serial("a")
+    assert crew.export(tmp_path, "a", engine=engine_project.DOUBLING) == crew.serial("a")
     before = touched(tmp_path)
     crew.run(send_again)
     crew.are_idle()
@@ -221,10 +203,8 @@ def test_two_exports_at_once_share_the_workers(crew, tmp_path):
 
 
 IMMEDIATE = f"{'django.tasks' if find_spec('django.tasks') else 'django_tasks'}.backends.immediate"
-AT_ONCE = {
-    "celery": {"CELERY_TASK_ALWAYS_EAGER": True},
-    "tasks": {"TASKS": {"default": {"BACKEND": f"{IMMEDIATE}.ImmediateBackend"}}},
-}
+AT_ONCE = {"celery": {"CELERY_TASK_ALWAYS_EAGER": True}}
+AT_ONCE["tasks"] = {"TASKS": {"default": {"BACKEND": f"{IMMEDIATE}.ImmediateBackend"}}}
 
 
 @pytest.mark.services
@@ -263,16 +243,13 @@ def test_an_export_without_workers_names_a_queue(broker, make_project, tmp_path)
 
 
 @pytest.mark.services
-@pytest.mark.parametrize(
-    ("url", "named"),
-    [
-        ("redis://me:secret@127.0.0.1:1/0", "redis://127.0.0.1:1 does not accept messages"),
-        ("amqp://me:secret@127.0.0.1:1//", "amqp://127.0.0.1:1 does not accept messages"),
-        ("redis://me:sec/ret@127.0.0.1:1/0", "an unknown address does not accept messages"),
-        ("mongodb://me:secret@127.0.0.1:1/", "No module named 'pymongo'"),
-        ("no tables", "Error: a table is missing, run manage.py migrate: no such table: django_tasks_da"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("url", "named"), [
+    ("redis://me:secret@127.0.0.1:1/0", "redis://127.0.0.1:1 does not accept messages"),
+    ("amqp://me:secret@127.0.0.1:1//", "amqp://127.0.0.1:1 does not accept messages"),
+    ("redis://me:sec/ret@127.0.0.1:1/0", "an unknown address does not accept messages"),
+    ("mongodb://me:secret@127.0.0.1:1/", "No module named 'pymongo'"),
+    ("no tables", "Error: a table is missing, run manage.py migrate: no such table: django_tasks_da"),
+])  # fmt: skip
 def test_a_missing_broker_is_one_warning_without_password(url, named, make_project, database, tmp_path):
     if url == "no tables":
         project = make_project("tasks")
@@ -308,12 +285,8 @@ def test_celery_is_imported_only_by_its_engine_which_says_what_it_needs(make_pro
 # One of two workers is killed or frozen at random moments. `SITEMAPS09_KILLS` is the number of faults for
 # each queue and target, also for Django Tasks with S3; add `-s` to see what each has cost.
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
-FAULTS = {
-    ("redis", "folder"): [KILL, STOP],
-    ("rabbitmq", "folder"): [KILL],
-    ("tasks", "folder"): [STOP],
-    ("redis", "s3"): [KILL],
-}
+FAULTS = {("redis", "folder"): [KILL, STOP], ("rabbitmq", "folder"): [KILL]}
+FAULTS |= {("tasks", "folder"): [STOP], ("redis", "s3"): [KILL]}
 if KILLS := int(os.environ.get("SITEMAPS09_KILLS", "0")):
     FAULTS = {way: ([KILL, STOP] * KILLS)[:KILLS] for way in [*FAULTS, ("tasks", "s3")]}
 #: Seconds that a fault may cost beyond a run without faults.
@@ -361,7 +334,7 @@ def test_a_lost_worker_costs_seconds_and_no_file(broker, target, request, make_p
             process = export(folder, HASTY)
             until(lambda: entered(project.gate()), "no worker took a page")
             # Three processes need a third of the time.
-            time.sleep(random.uniform(0, STEADY * ROWS / 3))  # noqa: S311 no secret
+            time.sleep(random.uniform(0, engine_project.STEADY * ROWS / 3))  # noqa: S311 no secret
             victim = workers[random.randrange(2)]  # noqa: S311
             os.killpg(victim.pid, fault)
             assert project.result(process, usual + MOST_LOST + 30) == serial

@@ -63,11 +63,7 @@ def target(folder, engine, configure):
     return Target(LocalStore(folder))
 
 
-@pytest.fixture
-def at(monkeypatch):
-    return lambda now: monkeypatch.setattr(time, "time", lambda: now)
-
-
+at = pytest.fixture(lambda monkeypatch: lambda now: monkeypatch.setattr(time, "time", lambda: now))
 #: Failures that last after four requests, and what is said of them.
 LASTING = {500: "500: Internal Server Error", 799: "799: this is not a known status"}
 LASTING |= {
@@ -97,8 +93,7 @@ def test_a_message_is_accepted_or_rejected_once_or_sent_again(target, engine, at
     if answer in [*LASTING]:
         assert (LASTING[answer] in result.failures[0], len(engine.requests)) == (True, 4)
     if found[1]:
-        assert f"{answer}: " in result.failures[0]
-        assert "not sent again" in result.failures[0]
+        assert (f"{answer}: " in result.failures[0], "not sent again" in result.failures[0]) == (True, True)
     assert target.pending() == ([*URLS] if found[2] else [])
     engine.answer(200)
     engine.requests.clear()
@@ -129,8 +124,7 @@ def test_a_host_is_submitted_again_only_after_five_minutes(target, engine, at):
     result = target.send()
     assert (engine.submitted, result.failures) == (["https://c.d/", URLS[0]], [])
     [waiting] = [report for report in result.endpoints if report.host == HOST]
-    assert waiting.pending == 1
-    assert 290 < waiting.resumes - time.time() <= 300
+    assert (waiting.pending, 290 < waiting.resumes - time.time() <= 300) == (1, True)
     at(waiting.resumes)
     target.send()
     assert engine.submitted[-1] == URLS[1]
@@ -141,8 +135,7 @@ def test_a_busy_engine_is_asked_again_when_it_wishes(target, engine, status):
     engine.answer((status, {"Retry-After": "3600"}))
     target.queue(*URLS)
     [report] = target.send().endpoints
-    assert report.pending == 3
-    assert 3_590 < report.resumes - time.time() <= 3_600
+    assert (report.pending, 3_590 < report.resumes - time.time() <= 3_600) == (3, True)
     engine.answer(200)
     assert (counts(target.send()), len(engine.requests)) == ([(0, 0, 3)], 1)
 
@@ -238,8 +231,7 @@ def test_a_submission_and_an_export_do_not_wait_for_each_other(target, engine):
         engine.answer(200)
         engine.ended.set()
         thread.join(20)
-    assert {*URLS} <= {*engine.submitted}
-    assert "https://c.d/" in target.pending()
+    assert ({*URLS} <= {*engine.submitted}, "https://c.d/" in target.pending()) == (True, True)
 
 
 def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target, folder, monkeypatch):
@@ -255,8 +247,7 @@ def test_a_submission_without_an_export_is_an_error_and_creates_no_folder(target
 
 def test_a_host_whose_export_has_no_folder_is_submitted(target, engine, folder):
     target.queue(*URLS)
-    root = manifest.Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
-    target.state.write(manifest.ROOT, root)
+    target.state.write(manifest.ROOT, manifest.Manifest("run-1", SITEMAP, f"https://{HOST}").root())
     first, second = notify.submit_hosts([f"https://{HOST}", "https://b.example"], output=folder).values()
     assert (first.target, counts(first)) == (str(folder), [(3, 0, 0)])
     assert (second.target, counts(second)) == (str(folder / "b.example"), [])
@@ -330,8 +321,7 @@ def test_a_dry_run_sends_and_changes_nothing(target, engine, folder):
     names = target.ledger.names()
     [report] = notify.submit(output=folder, dry_run=True).endpoints
     assert (report.pending, report.messages, report.accepted) == (15, 2, 0)
-    assert report.examples == (*URLS, *URLS[:2])
-    assert (engine.requests, target.ledger.names()) == ([], names)
+    assert (report.examples, engine.requests, target.ledger.names()) == ((*URLS, *URLS[:2]), [], names)
 
 
 def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
@@ -372,8 +362,7 @@ def requested(url, body=b"{}", *, timeout=5, seconds=20):
 ])  # fmt: skip
 def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
     engine.answer(failure, failure, status)
-    assert requested(engine.url) == clients.EngineResponse(status)
-    assert len(engine.requests) == 3
+    assert (requested(engine.url), len(engine.requests)) == (clients.EngineResponse(status), 3)
     for request in engine.requests:
         assert (request.method, request.body) == ("POST", b"{}")
         assert request.headers["Content-Type"] == "application/json; charset=utf-8"
@@ -386,8 +375,7 @@ def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlin
         response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
     refused = clients.EngineResponse(None, None, "the connection failed")
     assert (response, response.is_temporary) == (refused, True)
-    assert requested(engine.url, seconds=0).failure == "the deadline has passed"
-    assert engine.requests == []
+    assert (requested(engine.url, seconds=0).failure, engine.requests) == ("the deadline has passed", [])
     response = requested(engine.url.replace("http://", "https://"), None)
     assert (response.status, "TLS" in response.failure, engine.requests) == (None, True, [])
 
@@ -402,9 +390,7 @@ def test_retry_after_delays_the_next_request_by_ten_minutes_for_a_429_without_it
     pauses = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     engine.answer((429, {"Retry-After": "7"}), (503, {"Retry-After": formatdate(time.time() + 9)}), 200)
-    assert requested(engine.url, seconds=60).status == 200
-    assert pauses[0] == 7
-    assert 6 <= pauses[1] <= 9
+    assert (requested(engine.url, seconds=60).status, pauses[0], 6 <= pauses[1] <= 9) == (200, 7, True)
     engine.answer(429)
     assert (requested(engine.url, seconds=599).status, len(engine.requests)) == (429, 4)
 
@@ -434,11 +420,7 @@ def test_reports_and_logs_contain_neither_the_query_nor_the_body(engine, caplog)
 
 
 A, B, C = (f"https://a.b/{name}" for name in "abc")
-
-
-@pytest.fixture
-def ledger(store):
-    return Ledger(store)
+ledger = pytest.fixture(lambda store: Ledger(store))
 
 
 def message(*urls, **fields):

@@ -54,10 +54,8 @@ def test_changed_urls_can_be_read_in_another_thread_and_are_not_escaped_for_xml(
         run()
         Article.objects.create(pk=99, slug="a&b'c")
         by_method = declare(Dated, location=lambda self, item: item.get_absolute_url())
-        run(
-            sitemaps={"articles": by_method},
-            on_published=lambda event: read.extend(pool.submit(lambda: [*event.urls()]).result()),
-        )
+        look = {"on_published": lambda event: read.extend(pool.submit(lambda: [*event.urls()]).result())}
+        run(sitemaps={"articles": by_method}, **look)
     assert [change.url for change in read] == [f"{BASE}/articles/a&b'c/"]
 
 
@@ -90,8 +88,7 @@ def test_changed_urls_are_read_no_further_than_our_file_went(run, folder):
     Article.objects.filter(slug="s14").delete()
     report, notices = run()
     assert (report.published, {kind for kind, _, _ in notices.urls}) == (True, {"added", "removed"})
-    removed = [url for kind, _, url in notices.urls if kind == "removed"]
-    assert removed == ["https://evil.example/\ufffd"]
+    assert [url for kind, _, url in notices.urls if kind == "removed"] == ["https://evil.example/\ufffd"]
 
 
 def test_receivers_are_called_when_everything_is_published_unless_nothing_changed(run, folder, caplog):

@@ -54,8 +54,7 @@ def run(folder, robots=None, a=1, options=None, **counts):
 @pytest.mark.parametrize("offset", [None, timedelta(days=2), timedelta(hours=3)])
 @pytest.mark.django_db
 def test_an_index_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_the_future(folder, offset):
-    updated = None if offset is None else datetime.now(timezone.utc) + offset
-    ArticleFactory(slug="a", updated=updated)
+    ArticleFactory(slug="a", updated=offset and datetime.now(timezone.utc) + offset)
     ArticleFactory(slug="b", dated=True)
     dated = declare(Numbers, lastmod=date(2026, 3, 4))(2)
     export(output=folder, sitemaps={"articles": article_sitemap(), "dated": dated})
@@ -100,8 +99,7 @@ def test_a_run_that_changes_nothing_writes_nothing_at_all(folder, configure, gzi
         assert export(output=folder, **options).written == ()
     before = tree(folder.parent)
     second = export(output=folder, **options)
-    assert tree(folder.parent) == before
-    assert (second.written, second.deleted, second.failures) == ((), (), [])
+    assert (tree(folder.parent), second.written, second.deleted, second.failures) == (before, (), (), [])
     for old, new in zip(first.sections, second.sections, strict=True):
         assert (new.written, new.unchanged) == (0, old.written)
         files = [[(file.name, file.digest, file.size) for file in each.files] for each in (old, new)]
@@ -156,9 +154,7 @@ def test_a_pipe_or_a_huge_file_as_robots_txt_or_index_is_not_read(folder, tmp_pa
                 file.truncate(60_000_000)
     with pytest.raises(ExportError, match=rf"sitemap\.xml {reason}"):
         export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
-    report = run(folder, a=1, robots=robots)
-    assert (report.robots, paths(folder)) == ("failed", numbers(1))
-    assert f"{robots} {reason}" in report.failures[0]
+    assert f"{robots} {reason}" in failure_of(run(folder, a=1, robots=robots), folder)
 
 
 @pytest.mark.sitemaps09(MAX_URLS=2, KEEP_REMOVED=timedelta(0))
@@ -188,20 +184,15 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
     steps[14:17] = sorted(steps[14:17])
     assert steps[:33] == [
         # Three pages and an index.
-        *["content"] * 4,
-        *("content", "section-a.jsonl", own),
-        *("content", "section-b.jsonl", own),
+        *["content"] * 4, *("content", "section-a.jsonl", own), *("content", "section-b.jsonl", own),
         # The names of staged files are on disk before the journal lists them.
         *(own, "content", JOURNAL, own),
         *(f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")),
         # The names of the pages are on disk before the index that lists them.
-        *(public, "sitemap.xml", public),
-        *("content", "robots.txt", public),
+        *(public, "sitemap.xml", public), *("content", "robots.txt", public),
         # All of this happens before the manifest records the publication.
-        *("content", MANIFEST, own),
-        *(own, "content", HISTORY, own),
-        *("content", EXPORTED, own),
-    ]
+        *("content", MANIFEST, own), *(own, "content", HISTORY, own), *("content", EXPORTED, own),
+    ]  # fmt: skip
     # At the end, the folder of the run is moved and then removed.
     assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
     run(folder, a=1, b=1)
@@ -225,8 +216,11 @@ def names(path):
     return sorted(entry.name for entry in path.parent.iterdir())
 
 
-def is_published_without(report, folder, count=1):
-    return (report.published, report.robots, paths(folder)) == (True, "failed", numbers(count))
+def failure_of(report, folder, count=1):
+    """Return the failure of an export that has published all but robots.txt."""
+    assert (report.published, report.robots, paths(folder)) == (True, "failed", numbers(count))
+    [failure] = report.failures
+    return failure
 
 
 def test_robots_txt_is_created_with_our_block_alone_and_then_left_alone(folder, path, configure):
@@ -262,8 +256,7 @@ def test_robots_txt_keeps_its_bytes_mode_owner_and_extended_attributes(folder, p
     path.chmod(mode)
     for public, base in ((folder, BASE), (folder.with_name("moved"), "https://example.org")):
         assert run(public, path, options={"base_url": base}).robots == "written"
-        block = f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base)
-        assert path.read_bytes() == mine + block.encode()
+        assert path.read_bytes() == mine + f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base).encode()
     status = path.stat()
     assert (stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)) == (mode, owner)
     assert {name: os.getxattr(path, name) for name in attributes} == attributes
@@ -285,9 +278,7 @@ def test_a_link_to_robots_txt_stays_a_link(folder, path, tmp_path, there):
 def test_a_robots_txt_that_is_refused_is_not_changed_and_the_sitemap_is_published(folder, path, mine, why):
     path.write_bytes(mine)
     before = touched(path.parent)
-    report = run(folder, path)
-    assert is_published_without(report, folder)
-    [failure] = report.failures
+    failure = failure_of(run(folder, path), folder)
     assert (touched(path.parent), str(path) in failure, why in failure) == (before, True, True)
 
 
@@ -295,11 +286,8 @@ def test_robots_txt_cannot_be_a_folder_or_in_one_that_does_not_exist(folder, tmp
     missing = tmp_path / "missing" / "robots.txt"
     advice = f": the folder {missing.parent} does not exist. Create it, or name another path with --robots"
     for path, why in ((tmp_path, ""), (missing, f"{advice} or SITEMAPS09['ROBOTS_TXT'].")):
-        report = run(folder, path)
-        [failure] = report.failures
-        assert is_published_without(report, folder)
-        assert failure.startswith(f"{path} was not changed")
-        assert failure.endswith(why)
+        failure = failure_of(run(folder, path), folder)
+        assert (failure.startswith(f"{path} was not changed"), failure.endswith(why)) == (True, True)
     assert not missing.parent.exists()
     # A dry run does not create the target, in which it can be.
     target = tmp_path / "new"
@@ -314,8 +302,7 @@ def test_a_robots_txt_that_a_disk_fails_to_write_is_whole_or_as_it_was(folder, p
         with monkeypatch.context() as patch, suppress(OSError):
             patch.setattr(os, "fsync", failing_at(call, os.fsync))
             states.append((run(folder / str(call), path).robots, path.read_text() == MINE))
-        assert path.read_text() in (MINE, f"{MINE}\n{BLOCK}")
-        assert names(path) == ["robots.txt"]
+        assert (path.read_text() in (MINE, f"{MINE}\n{BLOCK}"), names(path)) == (True, ["robots.txt"])
         if states[-1:] == [("written", False)]:
             break
     assert ("failed", True) in states
@@ -330,18 +317,15 @@ def test_a_link_of_another_user_is_not_followed(folder, path, tmp_path, far):
     os.chown(link, 1234, 2345, follow_symlinks=False)
     if far:
         path.symlink_to(link)
-    report = run(folder, path)
-    assert is_published_without(report, folder)
+    failure = failure_of(run(folder, path), folder)
     assert (victim.read_text(), path.is_symlink()) == ("mine\n", True)
-    assert f"{link} is a symbolic link owned by another user" in report.failures[0]
+    assert f"{link} is a symbolic link owned by another user" in failure
 
 
 def test_a_link_to_itself_ends_no_run_and_no_journal(folder, path, monkeypatch):
     path.symlink_to(path)
     for count_ in (1, 2):
-        report = run(folder, path, count_)
-        assert is_published_without(report, folder, count_)
-        assert "links form a loop" in report.failures[0]
+        assert "links form a loop" in failure_of(run(folder, path, count_), folder, count_)
     # The same holds for a run that is killed before its end, and that the next run finishes.
     path.unlink()
     with monkeypatch.context() as patch:
@@ -374,7 +358,7 @@ def test_a_robots_txt_that_its_owner_edits_meanwhile_has_the_edits(folder, path,
     monkeypatch.setattr(robots_files, "create", create)
     report = run(folder, path)
     if how == "always":
-        assert is_published_without(report, folder)
+        assert failure_of(report, folder)
         assert {line[:9] for line in path.read_text().splitlines()} == {"User-agen", "Disallow:"}
     else:
         assert report.robots == "written"
@@ -395,5 +379,4 @@ def test_a_killed_replacement_leaves_no_file_after_the_next_run(folder, path):
 
     assert was_killed(forked(update))
     assert len(names(path)) == 3
-    assert run(folder, path).robots == "written"
-    assert names(path) == [".robots.txt.1.tmp", "robots.txt"]
+    assert (run(folder, path).robots, names(path)) == ("written", [".robots.txt.1.tmp", "robots.txt"])

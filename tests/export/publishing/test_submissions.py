@@ -162,8 +162,7 @@ class TestChangesThatWereNotQueued:
         run(1, 2, 8, 9)
         first = run.submitted()
         run(1, 2, 8, 9)
-        assert (first, {*run.submitted(), *first}) == (urls(1, 2), {*urls(1, 2, 8, 9)})
-        assert run.unqueued() == []
+        assert (first, {*run.submitted(), *first}, run.unqueued()) == (urls(1, 2), {*urls(1, 2, 8, 9)}, [])
 
     @pytest.mark.parametrize("key", [None, {"shop.example.com": KEY}], ids=["no key", "other host"])
     def test_stay_recorded_if_there_is_no_key(self, run, key):
@@ -215,11 +214,10 @@ class TestWhatIsSubmitted:
     def test_is_nothing_if_too_much_changed_and_then_only_what_changes_next(self, run):
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
-        report = run(*range(2, 5))
+        report = run(2, 3, 4)
         assert "more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
         assert (report.changes, run.engine.requests) == (None, [])
-        assert [*run(3, 4).warnings] == []
-        assert run.submitted() == urls(2)
+        assert ([*run(3, 4).warnings], run.submitted()) == ([], urls(2))
 
     def test_is_nothing_if_over_twenty_times_too_much_changed_and_is_not_compared(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
@@ -269,14 +267,12 @@ class TestWhatIsSubmitted:
         run(1)
         reason = "INDEXNOW_KEY has no key for this host: 1."
         expected = f"URLs on www.example.com not queued for IndexNow, because {reason}"
-        assert run(1, 2).warnings == [expected]
-        assert run.engine.requests == []
+        assert (run(1, 2).warnings, run.engine.requests) == ([expected], [])
 
     def test_is_not_what_a_strict_run_refused_to_publish_or_a_dry_run_found(self, run):
         run(1)
         before = states(run.folder, hidden=True)
-        assert run(1, 2, dry_run=True).submission is None
-        assert states(run.folder, hidden=True) == before
+        assert (run(1, 2, dry_run=True).submission, states(run.folder, hidden=True)) == (None, before)
         assert not run(1, 2, b=chosen(3, priority=7.5), strict=True).published
         assert (run.engine.requests, indexed(run.folder)) == ([], {*urls(1)})
         run(1, 2, 3)
@@ -351,7 +347,6 @@ class TestAFailure:
 
     def test_while_comparing_is_a_warning_unless_changes_were_requested(self, run, monkeypatch):
         run(1)
-
         unreadable = Mock(side_effect=ExportError("the storage is gone"))
         monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
         assert "the storage is gone" in run(1, 2).warnings[0]
