@@ -28,7 +28,6 @@ from tests.support.configuration import BASE
 from tests.urls import nothing
 
 __all__ = ["registry"]
-
 HEAD = """
 from datetime import *
 from django.contrib import sitemaps as contrib
@@ -39,10 +38,9 @@ from django_sitemaps09 import *
 from tests.models import *
 """
 PAGES = (
-    path("articles/<slug:slug>/", nothing, name="article"),
-    path("about/", nothing, name="about"),
+    path("articles/<slug:slug>/", nothing, name="article"), path("about/", nothing, name="about"),
     path("seats/<str:row>/<int:number>/", nothing, name="seat"),
-)
+)  # fmt: skip
 SITEMAPS = (path("", include("django_sitemaps09.urls")), path("robots.txt", views.robots_txt))
 
 

@@ -33,8 +33,6 @@ from tests.support.internals import CHANGEFREQS
 from tests.support.sections import declare
 
 UTC, ZURICH, NEW_YORK = timezone.utc, ZoneInfo("Europe/Zurich"), ZoneInfo("America/New_York")
-
-
 #: The base classes that a project imports, from contrib or from this package.
 Bases = namedtuple("Bases", "Sitemap GenericSitemap")
 CONTRIB_BASES = Bases(contrib.Sitemap, contrib.GenericSitemap)
@@ -53,9 +51,7 @@ class Leaf:
 EARLY = datetime(2024, 2, 29, 23, 30, tzinfo=UTC)
 MIDDLE = datetime(2025, 6, 1, 12, 0, 1, tzinfo=ZURICH)
 LATE = datetime(2026, 1, 1, 21, 15, 59, tzinfo=NEW_YORK)
-
-LEAVES = [Leaf("oak", EARLY), Leaf("elm", LATE), Leaf("ash", MIDDLE)]
-BARE = [Leaf("fir"), Leaf("yew")]
+LEAVES, BARE = [Leaf("oak", EARLY), Leaf("elm", LATE), Leaf("ash", MIDDLE)], [Leaf("fir"), Leaf("yew")]
 DAY = date(2024, 1, 1)
 SEVEN = [Leaf(f"n{number}", EARLY + timedelta(days=number)) for number in range(7)]
 
@@ -155,76 +151,61 @@ DICTS = [{"path": "/d/1", "when": EARLY}, {"path": "/d/2", "when": MIDDLE}]
 PATHS = ["/?a=1&b=2", "/<tag>", '/"quoted"', "/it's", "/ü/日本", "/a b", "/100%25", "/&amp;"]
 ANY = [Anything()]
 BY_PK = Article.objects.order_by("pk")
-
 HOOKS = {
     "hooks_missing": of(BARE),
     "hooks_as_attributes": constant(LATE, location="/everywhere/", changefreq="weekly", priority=0.5),
     "hooks_as_methods": of(
-        LEAVES,
-        location=lambda self, item: f"/tree/{item.slug}",
-        lastmod=updated,
+        LEAVES, location=lambda self, item: f"/tree/{item.slug}", lastmod=updated,
         priority=lambda self, item: len(item.slug) / 10,
         changefreq=lambda self, item: "daily" if item.slug == "oak" else "never",
     ),
     "hooks_that_are_none": of(LEAVES, lastmod=None, changefreq=None, priority=None),
     "hooks_that_return_none_for_some": of(
-        LEAVES,
-        lastmod=lambda self, item: None if item.slug == "elm" else item.updated,
+        LEAVES, lastmod=lambda self, item: None if item.slug == "elm" else item.updated,
         changefreq=lambda self, item: None if item.slug == "oak" else "yearly",
         priority=lambda self, item: None if item.slug == "ash" else 1.0,
     ),
     "hooks_as_empty_strings": of(BARE, changefreq="", priority=""),
-    "hooks_as_properties_that_raise_attribute_error_are_missing_ones": of(
-        BARE, changefreq=property(lambda self: self.nothing)
-    ),
+    "hooks_as_properties_that_raise_attribute_error_are_missing_ones":
+        of(BARE, changefreq=property(lambda self: self.nothing)),
     "hooks_as_callables_that_do_not_bind": of(
-        [Leaf("/a/", EARLY), Leaf("/b/", LATE)],
-        location=attrgetter("slug"),
-        lastmod=attrgetter("updated"),
+        [Leaf("/a/", EARLY), Leaf("/b/", LATE)], location=attrgetter("slug"), lastmod=attrgetter("updated"),
         changefreq=staticmethod(functools.partial(lambda word, item: word, "monthly")),
         priority=staticmethod(lambda item: "0.1"),
     ),
-    "hooks_as_class_methods": of(
-        BARE, location=classmethod(lambda cls, item: f"/{cls.__name__}/{item.slug}")
-    ),
-    "hooks_as_properties": of(
-        BARE, lastmod=property(lambda self: MIDDLE), changefreq=property(lambda self: "hourly")
-    ),
+    "hooks_as_class_methods":
+        of(BARE, location=classmethod(lambda cls, item: f"/{cls.__name__}/{item.slug}")),
+    "hooks_as_properties":
+        of(BARE, lastmod=property(lambda self: MIDDLE), changefreq=property(lambda self: "hourly")),
     "hooks_from_a_mixin": lambda b: type("Section", (MIXIN, section(b, BARE)), {}),
     "hooks_on_the_instance": on_the_instance,
     "hooks_by_getattr": of(BARE, __getattr__=daily_changefreq),
     "hooks_inherited_from_a_base_of_the_project": inherited,
-    "hooks_that_set_what_others_are": of(
-        LEAVES, location=setting, changefreq=property(lambda self: CHANGEFREQS[self.at])
-    ),
-    "priorities_of_every_kind": of(
-        range(10), location=lambda self, item: f"/{item}", priority=lambda self, item: PRIORITIES[item]
-    ),
+    "hooks_that_set_what_others_are":
+        of(LEAVES, location=setting, changefreq=property(lambda self: CHANGEFREQS[self.at])),
+    "priorities_of_every_kind":
+        of(range(10), location=lambda self, item: f"/{item}", priority=lambda self, item: PRIORITIES[item]),
     "words_and_numbers_outside_the_protocol": each(
         attributes=of(BARE, changefreq="sometimes", priority=7),
         methods=of(BARE, changefreq=lambda self, item: "<often>", priority=lambda self, item: -0.5),
     ),
-    "items_as_strings_by_reverse": of(
-        ["home", "about"], changefreq="daily", location=lambda self, item: reverse(item)
-    ),
+    "items_as_strings_by_reverse":
+        of(["home", "about"], changefreq="daily", location=lambda self, item: reverse(item)),
     "items_as_dicts": of(DICTS, location=itemgetter("path"), lastmod=itemgetter("when")),
     "items_as_objects": of([SimpleNamespace(get_absolute_url=lambda: "/thing")]),
     "items_as_a_queryset": of(
         Article.objects.order_by("-pk"), limit=2, lastmod=updated, priority=lambda self, item: item.weight
     ),
     "items_as_a_sequence_of_the_project": of(Numbers(), limit=2, location=itself),
-    "items_with_every_attribute": of(
-        ANY, location=lambda self, item: "/right/", lastmod=EARLY, priority=lazystr("0.5")
-    ),
+    "items_with_every_attribute":
+        of(ANY, location=lambda self, item: "/right/", lastmod=EARLY, priority=lazystr("0.5")),
     "items_whose_text_nobody_needs": each(
         plain=of([Mute("hush", EARLY)]), localized=of([Mute("hush", EARLY)], i18n=True, alternates=True)
     ),
     "nothing_at_all": lambda b: {},
     "no_items": each(
-        base=lambda b: b.Sitemap,
-        a=lambda b: type("Empty", (b.Sitemap,), {"lastmod": LATE}),
-        b=lambda b: type("EmptyMethod", (b.Sitemap,), {"lastmod": updated}),
-        c=of(Article.objects.none()),
+        base=lambda b: b.Sitemap, a=lambda b: type("Empty", (b.Sitemap,), {"lastmod": LATE}),
+        b=lambda b: type("EmptyMethod", (b.Sitemap,), {"lastmod": updated}), c=of(Article.objects.none()),
     ),
     "locations_to_escape": each(
         plain=of(PATHS, location=itself), localized=of(PATHS, location=itself, i18n=True, alternates=True)
@@ -236,12 +217,10 @@ HOOKS = {
     "failing_hook_with_an_attribute_error": of(BARE, location=lambda self, item: str(item.path)),
     "failing_items": lambda b: type("Section", (b.Sitemap,), {"items": lambda self: {}["gone"]}),
     "failing_constructor": of(BARE, __init__=lambda self, needed: None),
-}
-
+}  # fmt: skip
 TIMES = {
-    "times_as_dates": each(
-        method=timed(date(2025, 3, 13), date(2024, 12, 31)), attribute=constant(date(2026, 5, 6))
-    ),
+    "times_as_dates":
+        each(method=timed(date(2025, 3, 13), date(2024, 12, 31)), attribute=constant(date(2026, 5, 6))),
     "times_with_zones": each(method=timed(EARLY, LATE, MIDDLE), attribute=constant(MIDDLE)),
     "times_mixed_ascending": each(date=constant(DAY), early=timed(EARLY), late=timed(LATE)),
     "times_mixed_descending": each(late=constant(LATE), early=constant(EARLY), date=timed(DAY)),
@@ -249,26 +228,21 @@ TIMES = {
     "times_missing_on_the_first_section": each(without=timed(None), with_=timed(EARLY)),
     "times_of_which_one_section_has_no_items": each(with_=timed(EARLY), empty=timed()),
     "newest_time_by_a_method": timed(EARLY, None, get_latest_lastmod=lambda self: LATE),
-    "newest_time_denied_by_a_method": each(
-        one=timed(EARLY, get_latest_lastmod=lambda self: None, limit=1), other=timed(EARLY)
-    ),
+    "newest_time_denied_by_a_method":
+        each(one=timed(EARLY, get_latest_lastmod=lambda self: None, limit=1), other=timed(EARLY)),
     "newest_time_as_a_class_attribute": of(BARE, latest_lastmod=MIDDLE),
     "limits": each(**{f"of_{limit}": of(SEVEN, limit=limit, lastmod=updated) for limit in (2, 7, 8)}),
-    "one_section_in_pages": of(
-        SEVEN, limit=3, lastmod=lambda self, item: None if item.slug == "n6" else item.updated
-    ),
-    "protocols": each(
-        unset=of(BARE), plain=of(BARE, protocol="http"), secure=of(BARE, protocol="https", limit=1)
-    ),
+    "one_section_in_pages":
+        of(SEVEN, limit=3, lastmod=lambda self, item: None if item.slug == "n6" else item.updated),
+    "protocols":
+        each(unset=of(BARE), plain=of(BARE, protocol="http"), secure=of(BARE, protocol="https", limit=1)),
     # As in contrib's documentation.
-    "paginator_as_a_cached_property": of(
-        SEVEN, limit=4, paginator=cached_property(lambda self: Paginator(self.items(), self.limit))
-    ),
+    "paginator_as_a_cached_property":
+        of(SEVEN, limit=4, paginator=cached_property(lambda self: Paginator(self.items(), self.limit))),
     "paginator_with_orphans": of([], paginator=property(lambda self: Paginator(SEVEN, 3, orphans=1))),
-    "paginator_without_a_first_page": of(
-        [], paginator=property(lambda self: Paginator([], 3, allow_empty_first_page=False))
-    ),
-}
+    "paginator_without_a_first_page":
+        of([], paginator=property(lambda self: Paginator([], 3, allow_empty_first_page=False))),
+}  # fmt: skip
 
 
 def in_its_language(self, item):
@@ -287,14 +261,11 @@ LANGUAGES = {
     "languages_with_a_constant_location": linked(location="/en/constant/"),
     "languages_with_alternates": localized(alternates=True),
     "languages_with_a_default": each(with_alternates=linked(), without=localized(x_default=True)),
-    "languages_with_a_default_cut_once": linked(
-        location=lambda self, item: f"/shop/{get_language()}/{get_language()}/{item.slug}/"
-    ),
+    "languages_with_a_default_cut_once":
+        linked(location=lambda self, item: f"/shop/{get_language()}/{get_language()}/{item.slug}/"),
     "languages_listed": each(
-        without_default=linked(languages=("pt-br", "de")),
-        unknown=linked(languages=["fr"]),
-        empty=linked(languages=[]),
-        property=linked(languages=property(lambda self: ["de"])),
+        without_default=linked(languages=("pt-br", "de")), unknown=linked(languages=["fr"]),
+        empty=linked(languages=[]), property=linked(languages=property(lambda self: ["de"])),
     ),
     "languages_of_each_item": each(
         lists=linked(get_languages_for_item=lambda self, item: SPOKEN.get(item.slug, [])),
@@ -303,11 +274,10 @@ LANGUAGES = {
         ),
     ),
     "languages_in_pages": localized(alternates=True, limit=4),
-    "queryset_in_languages": of(
-        BY_PK, limit=4, i18n=True, alternates=True, location=in_its_language, lastmod=updated
-    ),
+    "queryset_in_languages":
+        of(BY_PK, limit=4, i18n=True, alternates=True, location=in_its_language, lastmod=updated),
     "languages_without_i18n_mean_nothing": linked(i18n=False, languages=["de"]),
-}
+}  # fmt: skip
 
 
 def stamped():
@@ -394,30 +364,19 @@ BY_LANGUAGE = {
 TWO_AND_THREE = property(lambda self: Paginator(self._items(), 2, orphans=1))
 ROWS = {
     "generic": each(
-        bare=generic(),
-        dated=dated(),
-        day=generic({"date_field": "day", "other": 1}),
-        positional=generic({}, 0.6, "monthly", "https"),
-        sliced=generic({"queryset": stamped()[1:3]}),
+        bare=generic(), dated=dated(), day=generic({"date_field": "day", "other": 1}),
+        positional=generic({}, 0.6, "monthly", "https"), sliced=generic({"queryset": stamped()[1:3]}),
     ),
-    "generic_with_nothing_in_the_date_field": each(
-        none=dated(rows=BY_PK.filter(updated__isnull=True)), some=dated(rows=BY_PK.all())
-    ),
+    "generic_with_nothing_in_the_date_field":
+        each(none=dated(rows=BY_PK.filter(updated__isnull=True)), some=dated(rows=BY_PK.all())),
     "generic_in_languages": dated(
-        "day",
-        i18n=True,
-        alternates=True,
-        location=in_its_language,
+        "day", i18n=True, alternates=True, location=in_its_language,
         __init__=lambda self, info: above(self).__init__(info, priority=0.5),
     ),
-    "generic_with_overridden_internals": dated(
-        paginator=TWO_AND_THREE, _urls=lambda self, *given: above(self)._urls(*given)[::-1]
-    ),
+    "generic_with_overridden_internals":
+        dated(paginator=TWO_AND_THREE, _urls=lambda self, *given: above(self)._urls(*given)[::-1]),
     "generic_subclassed": dated(
-        limit=2,
-        priority=0.9,
-        protocol="https",
-        changefreq=lambda self, item: "weekly",
+        limit=2, priority=0.9, protocol="https", changefreq=lambda self, item: "weekly",
         location=lambda self, item: f"/sub{item.get_absolute_url()}",
         __init__=lambda self, info: above(self).__init__(info, 0.1, protocol="http"),
     ),
@@ -426,14 +385,11 @@ ROWS = {
     "expressions_in_pages": stated(**SHOP, limit=2),
     "expressions_of_items": stated(**SHOP, as_items=True),
     "expressions_in_one_language": stated(**BY_LANGUAGE),
-    "languages_of_expressions": stated(
-        **BY_LANGUAGE, i18n=True, alternates=True, x_default=True, languages=["en", "de"]
-    ),
+    "languages_of_expressions":
+        stated(**BY_LANGUAGE, i18n=True, alternates=True, x_default=True, languages=["en", "de"]),
     "expressions_with_overridden_internals": each(
         entries=stated(
-            **SHOP,
-            _urls=lambda self, *given: [*above(self)._urls(*given)][:3],
-            _get=daily_of_late,
+            **SHOP, _urls=lambda self, *given: [*above(self)._urls(*given)][:3], _get=daily_of_late,
             _location=lambda self, *given: f"/x{above(self)._location(*given)}",
             get_domain=lambda self, site=None: "cdn.example",
             get_protocol=lambda self, protocol=None: "http",
@@ -463,14 +419,13 @@ ROWS = {
         ),
     ),
     "overridden_languages": localized(alternates=True, _languages=lambda self: ["de"]),
-    "overridden_get_protocol": of(
-        BARE, get_protocol=lambda self, protocol=None: f"x-{above(self).get_protocol(protocol)}"
-    ),
+    "overridden_get_protocol":
+        of(BARE, get_protocol=lambda self, protocol=None: f"x-{above(self).get_protocol(protocol)}"),
     "overridden_get_domain": of(
         BARE, get_domain=lambda self, site=None: f"m.{above(self).get_domain(site).partition(':')[0]}:8080"
     ),
     "overridden_entries_of_a_tree": of(LEAVES, limit=2, lastmod=updated, _urls=built_on_the_base),
-}
+}  # fmt: skip
 
 
 class Tree:
@@ -510,21 +465,18 @@ LINKS = [
 ENTRY = SimpleNamespace(location="https://example.com/o?a&b", lastmod=EARLY, priority="0.3")
 OTHERS = {
     "flatpages": lambda b: {
-        "class": FlatPageSitemap,
-        "limited": type("Limited", (FlatPageSitemap,), {"limit": 1}),
+        "class": FlatPageSitemap, "limited": type("Limited", (FlatPageSitemap,), {"limit": 1}),
     },
     "tree_as_class_and_instance": lambda b: {
-        "class": Tree,
-        "secure": type("Secure", (Tree,), {"protocol": "https"})(),
+        "class": Tree, "secure": type("Secure", (Tree,), {"protocol": "https"})(),
     },
     "tree_with_a_newest_time": lambda b: type("Telling", (Tree,), {"latest_lastmod": MIDDLE}),
-    "tree_with_alternates_of_its_own": lambda b: giving(
-        {"location": "https://example.com/", "alternates": LINKS, "changefreq": None}
-    ),
+    "tree_with_alternates_of_its_own":
+        lambda b: giving({"location": "https://example.com/", "alternates": LINKS, "changefreq": None}),
     "tree_that_gives_a_tuple_or_a_generator": lambda b: {"tuple": through(tuple), "iter": through(iter)},
     # A template reads attributes in the same way as keys.
     "tree_with_entries_that_are_objects": lambda b: giving(ENTRY),
-}
+}  # fmt: skip
 
 
 def of_every_form(b):
@@ -538,19 +490,16 @@ def of_every_form(b):
 
 
 NAMES = ["Blog", "blog", "index", "a.b", "two words", "ü", "x-1", "1", "a&b", "%41", "sitemap"]
-
 MAPPINGS = {
     "sections_of_every_form": of_every_form,
     "sections_of_both_bases": each(
-        ours=of(LEAVES),
-        theirs=lambda b: section(CONTRIB_BASES, BARE, lastmod=EARLY),
+        ours=of(LEAVES), theirs=lambda b: section(CONTRIB_BASES, BARE, lastmod=EARLY),
         generic=lambda b: contrib.GenericSitemap({"queryset": BY_PK.all()}, priority=0.4),
     ),
     "section_names_of_any_kind": lambda b: dict.fromkeys(NAMES, section(b, BARE)),
     "sections_in_a_user_dict": lambda b: UserDict(each(b=of(BARE), a=of(BARE))(b)),
     "sections_in_a_read_only_mapping": lambda b: MappingProxyType(each(b=of(BARE), a=of(BARE))(b)),
-}
-
+}  # fmt: skip
 CASES = HOOKS | TIMES | LANGUAGES | ROWS | OTHERS | MAPPINGS
 
 

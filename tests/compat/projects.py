@@ -41,9 +41,8 @@ UPDATED = {
     "alpha": datetime(2025, 1, 1, 10, 30, tzinfo=UTC),
     "beta & <b>": datetime(2025, 3, 30, 3, 15, 1, tzinfo=ZURICH),
     "gamma-ü": datetime(2026, 2, 28, 23, 59, 59, tzinfo=NEW_YORK),
-    "delta": datetime(2024, 2, 29, tzinfo=UTC),
-    'omega "x"': None,
-}
+    "delta": datetime(2024, 2, 29, tzinfo=UTC), 'omega "x"': None,
+}  # fmt: skip
 
 
 def populate():
@@ -86,8 +85,6 @@ class Project(NamedTuple):
 # This package has templates with the same names, so contrib's own must come first.
 CONTRIB = Project(CONTRIB_BASES, contrib_views, (CONTRIB_TEMPLATES,))
 COMPAT = Project(COMPAT_BASES, views, ())
-
-
 UTF_16 = "text/plain; charset=utf-16"
 #: The name of the view that contrib's index looks for.
 DEFAULT = "django.contrib.sitemaps.views.sitemap"
@@ -226,8 +223,7 @@ def context(response):
     """Return the context of the template in a comparable form, or the message of a 404."""
     if response.status_code == 404:
         return str(response.context["exception"])
-    found = getattr(response, "context_data", None) or {}
-    forms = {"urlset": list, "sitemaps": pairs}
+    found, forms = getattr(response, "context_data", None) or {}, {"urlset": list, "sitemaps": pairs}
     return {key: forms.get(key, lambda value: value)(value) for key, value in found.items()}
 
 

@@ -34,8 +34,6 @@ from tests.support.published import pages
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
-
-
 #: A site with only the required attribute.
 HOST = SimpleNamespace(domain="shop.example.org")
 
@@ -119,19 +117,13 @@ NO_SITES = {"remove": ["django.contrib.sites", "django.contrib.flatpages"]}
 LANGUAGES = [("de", "German"), ("it", "Italian")]
 
 
-@pytest.mark.parametrize(
-    ("around", "request_has"),
-    [
-        (nullcontext(), {"secure": True}),
-        (nullcontext(), {"SCRIPT_NAME": "/mounted"}),
-        (translation.override("pt-br"), {}),
-        (translation.override("fr"), {}),
-        (override_settings(LANGUAGE_CODE="de", LANGUAGES=LANGUAGES), {}),
-        (override_settings(USE_TZ=False), {}),
-        (modify_settings(INSTALLED_APPS=NO_SITES), {"HTTP_HOST": "shop.example.org:8000"}),
-    ],
-    ids=["https", "prefix", "pt-br", "fr", "settings", "naive", "no sites"],
-)
+@pytest.mark.parametrize(("around", "request_has"), [
+    (nullcontext(), {"secure": True}), (nullcontext(), {"SCRIPT_NAME": "/mounted"}),
+    (translation.override("pt-br"), {}), (translation.override("fr"), {}),
+    (override_settings(LANGUAGE_CODE="de", LANGUAGES=LANGUAGES), {}),
+    (override_settings(USE_TZ=False), {}),
+    (modify_settings(INSTALLED_APPS=NO_SITES), {"HTTP_HOST": "shop.example.org:8000"}),
+], ids=["https", "prefix", "pt-br", "fr", "settings", "naive", "no sites"])  # fmt: skip
 def test_what_surrounds_a_view_changes_answers_as_contribs(around, request_has):
     with around:
         for name in WAYS:
@@ -170,16 +162,13 @@ def test_the_views_run_no_more_queries_than_contribs(name):
         assert counts[0] <= counts[1]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("/sitemap.xml", "/sitemap-two.xml", "/sitemap-none.xml", "/whole/"),
-        *("/fixed.xml", "/fixed.xml?p=4", "/fixed-unknown.xml", "/fixed-empty.xml"),
-        *("/nested.xml", "/nested-well.xml", "/nested/sitemap-two.xml", "/nested/sitemap-a/b.xml"),
-        *("/unnamed.xml", "/unnamed-empty.xml", "/templates/several.xml", "/templates/no.xml"),
-        *("/templates/extending.xml", "/types/index.xml", "/types/sitemap.xml", "/limits/index.xml?p=9"),
-    ],
-)
+@pytest.mark.parametrize("url", [
+    *("/sitemap.xml", "/sitemap-two.xml", "/sitemap-none.xml", "/whole/"),
+    *("/fixed.xml", "/fixed.xml?p=4", "/fixed-unknown.xml", "/fixed-empty.xml"),
+    *("/nested.xml", "/nested-well.xml", "/nested/sitemap-two.xml", "/nested/sitemap-a/b.xml"),
+    *("/unnamed.xml", "/unnamed-empty.xml", "/templates/several.xml", "/templates/no.xml"),
+    *("/templates/extending.xml", "/types/index.xml", "/types/sitemap.xml", "/limits/index.xml?p=9"),
+])  # fmt: skip
 def test_a_url_pattern_of_any_kind_is_answered_as_by_contrib(url):
     assert_same(url)
 
@@ -191,14 +180,11 @@ def test_a_template_argument_is_answered_as_by_contrib_byte_for_byte(name):
     assert (theirs.status, answer(COMPAT, url)) == (200, theirs)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("0", "-1", "1", "3", "4", "999", "abc", "", "1.0", "1.5", "last", "None", "1e1"),
-        *("%201%20", "01", "%2B1", "1_0", "%D9%A2", "9" * 30, "9" * 5000, "%00", "'", "&p=3"),
-        *("2&p=3", "3&p=abc", "1&q=2", "%3Cb%3E"),
-    ],
-)
+@pytest.mark.parametrize("value", [
+    *("0", "-1", "1", "3", "4", "999", "abc", "", "1.0", "1.5", "last", "None", "1e1"),
+    *("%201%20", "01", "%2B1", "1_0", "%D9%A2", "9" * 30, "9" * 5000, "%00", "'", "&p=3"),
+    *("2&p=3", "3&p=abc", "1&q=2", "%3Cb%3E"),
+])  # fmt: skip
 def test_the_page_of_a_url_means_what_it_means_to_contrib(value):
     for path in ("sitemap-one.xml", "sitemap.xml"):
         assert_same(f"/one_section_in_pages/{path}?p={value}")
@@ -217,10 +203,7 @@ def test_a_page_of_get_urls_is_taken_or_refused_as_by_contrib(page):
 @override_settings(USE_THOUSAND_SEPARATOR=True)
 def test_a_priority_is_never_localized(language, editing):
     """Deviation 9: contrib writes 0,5 in languages with a decimal comma."""
-
-    def priorities(url):
-        return {*texts(answer(COMPAT, url).body, "priority")}
-
+    priorities = lambda url: {*texts(answer(COMPAT, url).body, "priority")}  # noqa: E731
     with translation.override(language):
         assert priorities("/hooks_as_attributes/sitemap.xml") == {"0.5"}
         assert priorities("/hooks_as_methods/sitemap.xml") == {"0.3"}
@@ -283,16 +266,14 @@ def test_names_that_mean_something_to_native_views_mean_nothing_to_compatibility
     named = section(bases, LEAVES, **names)
     expected = [f"https://shop.example.org/leaf/{leaf.slug}/" for leaf in LEAVES]
     assert [url["location"] for url in named().get_urls(site=HOST)] == expected
-    made = views.sitemap(RequestFactory().get("/"), {"one": named}).render()
-    assert len(texts(made.content, "loc")) == 3
+    assert len(texts(views.sitemap(RequestFactory().get("/"), {"one": named}).render().content, "loc")) == 3
 
 
 def test_get_urls_returns_plain_dicts_with_the_items_themselves_and_reads_them_once(bases):
     calls, made = [], plain(bases)
     made.items = lambda: calls.append(1) or LEAVES
     found = made.get_urls()
-    assert calls == [1]
-    assert [(type(url), list(url)) for url in found] == [(dict, KEYS)] * len(LEAVES)
+    assert (calls, [(type(url), list(url)) for url in found]) == ([1], [(dict, KEYS)] * len(LEAVES))
     assert all(url["item"] is leaf for url, leaf in zip(found, LEAVES, strict=True))
     assert copy.copy(plain(bases)).get_urls() == copy.deepcopy(plain(bases)).get_urls() == found
 
@@ -312,8 +293,7 @@ def test_a_class_without_a_site_misses_it_before_it_reads_items(bases, make):
 
 
 def test_a_generic_sitemap_keeps_its_arguments_and_no_row(bases):
-    rows = Article.objects.all()
-    values = {"priority": 0.6, "changefreq": "monthly", "protocol": "http"}
+    rows, values = Article.objects.all(), {"priority": 0.6, "changefreq": "monthly", "protocol": "http"}
     with CaptureQueriesContext(connection) as queries:
         made = bases.GenericSitemap(info_dict={"queryset": rows, "date_field": "updated"}, **values)
     assert (len(queries), made.queryset is rows, made.date_field) == (0, True, "updated")
@@ -337,8 +317,7 @@ def test_items_of_expressions_are_instances_whose_fields_are_their_own():
     found = shop(rows=Article.objects.order_by("pk").annotate(**names)).get_urls()
     for url in found:
         item = url["item"]
-        assert (type(item), list(url)) == (Article, KEYS)
-        assert [getattr(item, name) for name in names] == [*names]
+        assert (type(item), list(url), [getattr(item, name) for name in names]) == (Article, KEYS, [*names])
         assert item.get_absolute_url() == f"/articles/{item.slug}/"
         assert url["lastmod"] == item.updated
         item.slug = "changed"

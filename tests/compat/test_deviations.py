@@ -51,8 +51,7 @@ urlpatterns = [
 ]
 LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
 SITE = SimpleNamespace(domain="x.example")
-WEST = timezone(timedelta(hours=-1))
-JANUARY = datetime(2026, 1, 2, tzinfo=UTC)
+WEST, JANUARY = timezone(timedelta(hours=-1)), datetime(2026, 1, 2, tzinfo=UTC)
 I18N = pytest.mark.parametrize("i18n", [False, True])
 
 
@@ -78,8 +77,6 @@ def written(view, declared):
 
 both_views = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
 FORMS = [lambda value: timed(value)(COMPAT_BASES), lambda value: constant(value)(COMPAT_BASES)]
-
-
 #: A time or a date, its text, and that of the header.
 TIMES = [
     (datetime(2026, 1, 1, 0, 0, 0, 999_999, UTC), "2026-01-01T00:00:00Z", "Thu, 01 Jan 2026 00:00:00 GMT"),
@@ -165,14 +162,11 @@ def test_a_string_that_xml_cannot_contain_is_refused_and_names_its_item(bad):
 DAY, NEWEST = date(2026, 1, 3), "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
-@pytest.mark.parametrize(
-    ("others", "count", "newest"),
-    [
-        *((("2026-01-01",), 1, None), ((7, "yesterday"), 1, None), ((datetime.min,), 1, None)),
-        *(((DAY, "x"), 2, None), ((DAY, datetime.min, "x"), 2, None), ((DAY,), 2, NEWEST)),
-        *(((datetime(2026, 1, 3, 1),), 2, NEWEST), ((datetime(2026, 1, 2, 23, tzinfo=WEST),), 2, NEWEST)),
-    ],
-)
+@pytest.mark.parametrize(("others", "count", "newest"), [
+    *((("2026-01-01",), 1, None), ((7, "yesterday"), 1, None), ((datetime.min,), 1, None)),
+    *(((DAY, "x"), 2, None), ((DAY, datetime.min, "x"), 2, None), ((DAY,), 2, NEWEST)),
+    *(((datetime(2026, 1, 3, 1),), 2, NEWEST), ((datetime(2026, 1, 2, 23, tzinfo=WEST),), 2, NEWEST)),
+])  # fmt: skip
 @I18N
 def test_lastmods_of_several_types_can_be_mixed_on_a_page(i18n, others, count, newest):
     """Deviation 6: contrib compares them, which fails."""
@@ -256,8 +250,7 @@ def test_a_slug_that_is_the_code_of_the_default_language_stays_in_x_default(base
     linked = {"languages": None, "i18n": True, "alternates": True, "x_default": True}
     documents = section("en", base=base, location=lambda self, item: reverse("doc", args=[item]), **linked)
     [url, _] = documents().get_urls(site=SITE)
-    found = {link["lang_code"]: link["location"] for link in url["alternates"]}
-    assert found["x-default"] == expected
+    assert {link["lang_code"]: link["location"] for link in url["alternates"]}["x-default"] == expected
 
 
 EVIL = (".evil.com/", "@evil.com/", ":8080/", "evil.com/", "\\evil.com/", "\ta", None, "docs/")
@@ -331,6 +324,5 @@ def test_an_error_among_lastmods_of_several_types_is_logged_once(caplog):
     lastmods = {"/a/": date(2026, 1, 2), "/b/": date(2026, 1, 4), "/c/": "2026-01-01"}
     lastmods["/d/"] = date(2026, 1, 3)
     mixed = raising("priority", items=lastmods, lastmod=lambda self, item: lastmods[item])
-    site = RequestSite(RequestFactory().get("/"))
-    assert len(mixed().get_urls(protocol="https", site=site)) == 4
+    assert len(mixed().get_urls(protocol="https", site=RequestSite(RequestFactory().get("/")))) == 4
     assert caplog.messages == ["Skipped item /b/, priority: LookupError: of the project"]

@@ -27,8 +27,7 @@ pytestmark = [
     pytest.mark.sitemaps09(BASE_URL="http://testserver", GZIP=False, ENGINE="serial"),
     pytest.mark.usefixtures("both_apps"),
 ]
-URL = "http://testserver/a/"
-FIELDS = ("lastmod", "changefreq", "priority")
+URL, FIELDS = "http://testserver/a/", ("lastmod", "changefreq", "priority")
 
 
 class Thing:
@@ -63,44 +62,27 @@ def uncalled():
 uncalled.do_not_call_in_templates = True
 #: Values that contrib's template writes as nothing.
 NOTHING = {
-    "none": None,
-    "false": False,
-    "empty": "",
-    "zero": 0,
-    "empty list": [],
-    "method that takes an item": Thing().takes_an_item,
-    "function that takes an item": lambda item: "daily",
+    "none": None, "false": False, "empty": "", "zero": 0, "empty list": [],
+    "method that takes an item": Thing().takes_an_item, "function that takes an item": lambda item: "daily",
     "class that takes an argument": type("Taking", (), {"__init__": lambda self, item: None}),
-    "returns none": lambda: None,
-    "alters data": Thing().delete,
-    "not found": Thing().not_found,
+    "returns none": lambda: None, "alters data": Thing().delete, "not found": Thing().not_found,
     "partial": partial(Thing.takes_nothing),
-}
+}  # fmt: skip
 #: Values that contrib's template writes, and their text.
 TEXTS = {
-    "string": ("daily", "daily"),
-    "safe": (mark_safe("d&amp;a"), "d&a"),
-    "markup": ("<b>&amp;", "<b>&amp;"),
-    "lazy": (lazystr("daily"), "daily"),
-    "enum": (Frequency.DAILY, "daily"),
-    "method": (Thing().takes_nothing, "daily"),
-    "optional argument": (lambda item=None: "daily", "daily"),
-    "true": (True, "True"),
-    "fraction": (Fraction(1, 2), "1/2"),
-    "decimal": (Decimal("0.5"), "0.5"),
+    "string": ("daily", "daily"), "safe": (mark_safe("d&amp;a"), "d&a"), "markup": ("<b>&amp;", "<b>&amp;"),
+    "lazy": (lazystr("daily"), "daily"), "enum": (Frequency.DAILY, "daily"),
+    "method": (Thing().takes_nothing, "daily"), "optional argument": (lambda item=None: "daily", "daily"),
+    "true": (True, "True"), "fraction": (Fraction(1, 2), "1/2"), "decimal": (Decimal("0.5"), "0.5"),
     "called number": (lambda: 0.5, "0.5"),
-}
+}  # fmt: skip
 #: Values that contrib's template writes as the `repr()` of an object.
 OBJECTS = {
-    "object": Thing(),
-    "class": type("Kind", (), {"do_not_call_in_templates": True}),
-    "function that templates do not call": uncalled,
-    "returned function": lambda: uncalled,
-    "returned method": lambda: Thing().takes_an_item,
-    "list": ["daily"],
-    "bytes": b"daily",
+    "object": Thing(), "class": type("Kind", (), {"do_not_call_in_templates": True}),
+    "function that templates do not call": uncalled, "returned function": lambda: uncalled,
+    "returned method": lambda: Thing().takes_an_item, "list": ["daily"], "bytes": b"daily",
     "text of an object": f"{Thing()}",
-}
+}  # fmt: skip
 
 
 def opaque(*, entry=dict, **values):

@@ -25,7 +25,6 @@ from tests.support.published import indexed
 from tests.support.sections import declare, listing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
-
 SITEMAPS = {}
 urlpatterns = [
     path("", include("django_sitemaps09.urls"), {"sitemaps": SITEMAPS}),
@@ -73,8 +72,7 @@ def exported(folder, section):
 
 def for_a_site(base, otherwise=0, after=lambda self: None, before=lambda page: None):
     class ForASite(base):
-        limit = 4
-        site = None
+        limit, site = 4, None
         pages = []
 
         def get_urls(self, page=1, site=None, protocol=None):
@@ -98,8 +96,7 @@ def for_a_site(base, otherwise=0, after=lambda self: None, before=lambda page: N
 @BASES
 def test_a_section_that_lists_by_its_site_is_whole_and_is_called_once_for_a_page(base, serve, tmp_path):
     section = serve(for_a_site(base))
-    assert live("/sitemap.xml") == indexes(1, 2, 3)
-    assert section.pages == [1]
+    assert (live("/sitemap.xml"), section.pages) == (indexes(1, 2, 3), [1])
     found = [live(f"/sitemap-s-{number}.xml") for number in (1, 2, 3, 4)]
     assert found == [named(0, 1, 2, 3), named(4, 5, 6, 7), named(8, 9), []]
     assert section.pages[:4] == [1, 1, 2, 3]
@@ -108,8 +105,7 @@ def test_a_section_that_lists_by_its_site_is_whole_and_is_called_once_for_a_page
     # Page 1 is requested before the paginator, and rendered once.
     assert section.pages == [1, 2, 3]
     fewer_without_a_site = serve(for_a_site(base, otherwise=3))
-    assert len(live("/sitemap.xml")) == 3
-    assert exported(tmp_path / "fewer", fewer_without_a_site)[0] == 10
+    assert (len(live("/sitemap.xml")), exported(tmp_path / "fewer", fewer_without_a_site)[0]) == (3, 10)
 
 
 @BASES
@@ -167,13 +163,11 @@ def test_a_section_without_items_is_what_its_get_urls_gives(base, serve, tmp_pat
 
     listed = serve(declare(base, get_urls=get_urls))
     assert live("/sitemap.xml") == indexes(1)
-    assert on_both() == (named(1, 2), named(1, 2))
-    assert exported(tmp_path, listed) == (2, {*named(1, 2)})
+    assert (on_both(), exported(tmp_path, listed)) == ((named(1, 2), named(1, 2)), (2, {*named(1, 2)}))
     for number, expected in ((1, named(1, 2)), (99_999_999, [])):
         caplog.clear()
         pages.clear()
-        assert live(f"/sitemap-s-{number}.xml") == expected
-        assert pages == [number]
+        assert (live(f"/sitemap-s-{number}.xml"), pages) == (expected, [number])
         assert "Declared.get_urls() returns 2 entries, but its paginator has none" in caplog.text
     # An export says that further pages are not known.
     own = for_a_site(base, after=lambda self: setattr(self, "site", None))
@@ -205,18 +199,15 @@ HOOKS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("section", "base", "name", "given", "expected"),
-    [
-        *((Things, base, "get_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
-        *((Things, base, "_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
-        (Localized, Sitemap, "get_languages_for_item", ONE_LANGUAGE, named(1)),
-        (Localized, Sitemap, "_items", {"return_value": [(7, "en")]}, named(7)),
-        # A mock in the place of a hook is a method.
-        *((Things, Things, *hook, [text] * 2) for *hook, text in HOOKS),
-        *((Things, Things, name, {**value, "autospec": True}, [text] * 2) for name, value, text in HOOKS),
-    ],
-)
+@pytest.mark.parametrize(("section", "base", "name", "given", "expected"), [
+    *((Things, base, "get_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
+    *((Things, base, "_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
+    (Localized, Sitemap, "get_languages_for_item", ONE_LANGUAGE, named(1)),
+    (Localized, Sitemap, "_items", {"return_value": [(7, "en")]}, named(7)),
+    # A mock in the place of a hook is a method.
+    *((Things, Things, *hook, [text] * 2) for *hook, text in HOOKS),
+    *((Things, Things, name, {**value, "autospec": True}, [text] * 2) for name, value, text in HOOKS),
+])  # fmt: skip
 def test_a_patch_of_a_class_is_called_while_it_lasts(section, base, name, given, expected, serve, tmp_path):
     serve(section)
     element = name if name in HOOKS_OF_THINGS else "loc"
@@ -244,8 +235,7 @@ def test_a_mock_in_place_of_a_sitemap_is_listed(make, spec, serve, tmp_path):
     sitemap.get_urls.return_value = PATCHED["return_value"]
     sitemap.get_latest_lastmod.return_value = sitemap.latest_lastmod = None
     sitemap.paginator.num_pages = sitemap.paginator.count = 1
-    assert on_both() == ([ELSEWHERE], [ELSEWHERE])
-    assert exported(tmp_path, section)[1] == {ELSEWHERE}
+    assert (on_both(), exported(tmp_path, section)[1]) == (([ELSEWHERE], [ELSEWHERE]), {ELSEWHERE})
 
 
 PATCHING = """

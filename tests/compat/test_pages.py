@@ -80,8 +80,7 @@ def test_hooks_are_called_item_by_item_in_the_order_of_contrib():
 
     hooks = {name: noting(name) for name in ("changefreq", "lastmod", "location", "priority")}
     ours, theirs = (listing("abc", base, **hooks) for base in (Sitemap, contrib.Sitemap))
-    assert content(ours) == content(theirs)
-    assert (calls[ours], len(calls[ours])) == (calls[theirs], 12)
+    assert (content(ours), calls[ours], len(calls[ours])) == (content(theirs), calls[theirs], 12)
 
 
 @pytest.mark.sitemaps09(BASE_URL=None)
@@ -105,14 +104,10 @@ def test_what_is_active_around_the_view_is_active_for_its_items():
 
 
 @pytest.mark.parametrize("template", [None, "<a/>", "{% for u in urlset %}{{ u.location }}{% endfor %}"])
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        *({}, {"i18n": True}, {"_location": lambda self, item, force=None: "/x/"}),
-        {"get_urls": lambda self, **kwargs: [{"location": f"http://x/{item}/"} for item in self.items()]},
-    ],
-    ids=range(4),
-)
+@pytest.mark.parametrize("overrides", [
+    *({}, {"i18n": True}, {"_location": lambda self, item, force=None: "/x/"}),
+    {"get_urls": lambda self, **kwargs: [{"location": f"http://x/{item}/"} for item in self.items()]},
+], ids=range(4))  # fmt: skip
 def test_items_are_read_once_for_a_response_with_any_template(overrides, template, settings, tmp_path):
     if template is not None:
         (tmp_path / "sitemap.xml").write_text(template)
@@ -232,18 +227,12 @@ def counted(rows):
 NEWEST = Max("category__article__updated")
 
 
-@pytest.mark.parametrize(
-    ("make", "hooks"),
-    [
-        (lambda rows: rows, {"lastmod": NEWEST}),
-        (counted, {}),
-        (counted, {"lastmod": NEWEST}),
-        (lambda rows: counted(rows).filter(articles__gt=1), {}),
-        (lambda rows: counted(rows).union(counted(rows.filter(number=1))), {}),
-        (lambda rows: counted(rows.values("category_id", "number")), {}),
-    ],
-    ids=["declared", "in the queryset", "in both", "in a filter", "in a union", "as values"],
-)
+@pytest.mark.parametrize(("make", "hooks"), [
+    (lambda rows: rows, {"lastmod": NEWEST}), (counted, {}), (counted, {"lastmod": NEWEST}),
+    (lambda rows: counted(rows).filter(articles__gt=1), {}),
+    (lambda rows: counted(rows).union(counted(rows.filter(number=1))), {}),
+    (lambda rows: counted(rows.values("category_id", "number")), {}),
+], ids=["declared", "in the queryset", "in both", "in a filter", "in a union", "as values"])  # fmt: skip
 def test_rows_with_a_composite_key_are_all_listed_beside_an_aggregate(using, make, hooks):
     for number in range(3):
         category = CategoryFactory(slug=f"c{number}", using=using)
@@ -263,8 +252,7 @@ ROWS = 57
 @pytest.fixture
 def rows(using):
     tags = [TagFactory(using=using, name=name) for name in "ab"]
-    category = CategoryFactory(using=using, slug="one")
-    queryset = Article.objects.using(using)
+    category, queryset = CategoryFactory(using=using, slug="one"), Article.objects.using(using)
     queryset.bulk_create(
         Article(slug=f"a{n:02}", code=f"c{(n * 31) % ROWS:02}", category=category, published=n % 2 == 0)
         for n in range(ROWS)
@@ -306,8 +294,7 @@ def test_rows_that_are_equal_in_their_order_are_listed_as_in_the_queryset(name, 
         attributes = {"location": by("slug"), "limit": 8, "i18n": i18n, "languages": ["en", "de"]}
         section = listed(queryset, **attributes)
         assert paths(section) == Counter([f"/{row.slug}/" for row in TIES[name](rows)] * (1 + i18n))
-        of_contribs_methods = declare(Sitemap, items=lambda self: queryset.all(), **attributes)
-        assert paths(of_contribs_methods) == paths(section)
+        assert paths(declare(Sitemap, items=lambda self: queryset.all(), **attributes)) == paths(section)
     if [*TIES].index(name) < 5:
         found = [path for path, _ in compatible(listed(queryset, location=by("published"), limit=8))]
         assert found == [f"/{row.published}/" for row in queryset]
@@ -377,11 +364,9 @@ def answer(sitemap, number):
     items=st.lists(st.integers(0, 4), max_size=9),
     languages=st.lists(st.sampled_from(["en", "de", "fr"]), max_size=4),
     each=st.none() | st.lists(st.lists(st.sampled_from("xyz"), max_size=3), min_size=5, max_size=5),
-    limit=st.integers(1, 12),
-    number=st.integers(-1, 12),
-    start=st.integers(0, 40),
+    limit=st.integers(1, 12), number=st.integers(-1, 12), start=st.integers(0, 40),
     length=st.integers(0, 40),
-)
+)  # fmt: skip
 def test_a_paginator_sees_what_contribs_list_holds(items, languages, each, limit, number, start, length):
     attributes = {"languages": languages, "limit": limit}
     if each is not None:
@@ -417,17 +402,13 @@ def evaluated():
 
 
 @pytest.mark.parametrize("each", [False, True], ids=["all", "each"])
-@pytest.mark.parametrize(
-    "make",
-    [
-        *(lambda: BY_PK.reverse(), lambda: Article.objects.all(), lambda: BY_PK[1:6], evaluated),
-        *(lambda: Article.objects.none(), lambda: BY_PK.values("slug"), lambda: BY_PK.distinct()),
-        *(lambda: UNION.order_by("slug"), lambda: BY_PK.prefetch_related("tags"), lambda: iter("abcdefg")),
-        lambda: Article.objects.raw("SELECT * FROM tests_article ORDER BY id"),
-        lambda: dict.fromkeys("abcdefg"),
-    ],
-    ids=iter("abcdefghijkl"),
-)
+@pytest.mark.parametrize("make", [
+    *(lambda: BY_PK.reverse(), lambda: Article.objects.all(), lambda: BY_PK[1:6], evaluated),
+    *(lambda: Article.objects.none(), lambda: BY_PK.values("slug"), lambda: BY_PK.distinct()),
+    *(lambda: UNION.order_by("slug"), lambda: BY_PK.prefetch_related("tags"), lambda: iter("abcdefg")),
+    lambda: Article.objects.raw("SELECT * FROM tests_article ORDER BY id"),
+    lambda: dict.fromkeys("abcdefg"),
+], ids=iter("abcdefghijkl"))  # fmt: skip
 @pytest.mark.usefixtures("seven")
 @pytest.mark.filterwarnings("ignore:Pagination may yield")
 def test_a_paginator_sees_the_rows_that_contrib_sees(make, each):
@@ -476,14 +457,11 @@ def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
 
 @needs_resource
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("alias", "shape"),
-    [
-        *(("default", "ranges"), ("default", "cursor"), ("postgresql", "ranges"), ("postgresql", "cursor")),
-        # The driver keeps all rows of a query in memory, so only ranges are possible.
-        *(("mariadb", "ranges"), ("mysql", "ranges")),
-    ],
-)
+@pytest.mark.parametrize(("alias", "shape"), [
+    *(("default", "ranges"), ("default", "cursor"), ("postgresql", "ranges"), ("postgresql", "cursor")),
+    # The driver keeps all rows of a query in memory, so only ranges are possible.
+    *(("mariadb", "ranges"), ("mysql", "ranges")),
+])  # fmt: skip
 def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):
     """The section's `lastmod` is a method that is called for 131,072 rows, which would take 50 MB."""
     require(alias)

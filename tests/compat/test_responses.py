@@ -35,14 +35,11 @@ def never():
     raise AssertionError
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        *(("/limits/index.xml", "sitemap_index.xml"), ("/limits/sitemap.xml", "sitemap.xml")),
-        *(("/templates/index.xml", "compat/index.xml"), ("/templates/sitemap.xml", "compat/urls.txt")),
-        *(("/templates/several.xml", "sitemap.xml"), ("/templates/several-index.xml", "compat/index.xml")),
-    ],
-)
+@pytest.mark.parametrize(("url", "name"), [
+    *(("/limits/index.xml", "sitemap_index.xml"), ("/limits/sitemap.xml", "sitemap.xml")),
+    *(("/templates/index.xml", "compat/index.xml"), ("/templates/sitemap.xml", "compat/urls.txt")),
+    *(("/templates/several.xml", "sitemap.xml"), ("/templates/several-index.xml", "compat/index.xml")),
+])  # fmt: skip
 def test_a_test_of_the_project_sees_contribs_templates_and_contexts(url, name):
     response = fetch(COMPAT, url)
     assert [template.name for template in response.templates] == [name]
@@ -204,8 +201,7 @@ def test_a_view_reads_its_mapping_at_each_request_and_creates_only_what_is_reque
     mapping["one"] = counted
     for view in (views.sitemap, views.index):
         for _ in range(3):
-            made = counted.made
-            found = texts(view(request, mapping).render().content, "loc")
+            made, found = counted.made, texts(view(request, mapping).render().content, "loc")
             assert (len(found), counted.made - made) == (3 if view is views.sitemap else 1, 1)
     mapping["never"] = never
     assert views.sitemap(request, mapping, section="one").render()
@@ -239,8 +235,7 @@ def test_a_cached_view_calls_the_section_once(path, settings):
     section = resolve(f"/cached/{path}", urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"]
 
     def twice(url):
-        before = section.made
-        found = [answer(COMPAT, url) for _ in "ab"]
+        before, found = section.made, [answer(COMPAT, url) for _ in "ab"]
         assert section.made == before + 1
         return found
 

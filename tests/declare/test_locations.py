@@ -99,37 +99,32 @@ class TestAllowedHosts:
         assert {admitted(url, hosts=[host]) for url in urls for host in hosts} <= {*expected}
         assert {admitted(url) for url in urls} == {None}
 
-    @pytest.mark.parametrize(
-        "url",
-        [
-            *("https://www.example.com.evil.example/a", "https://evilwww.example.com/a"),
-            *("https://www.example.comevil/a", "https://www.example.com:8443/a"),
-            *("https://www.example.com:80/a", "http://www.example.com/a", "http://www.example.com:443/a"),
-            *("https://example.com/a", "https://a.www.example.com/a", "https://www.example.com./a"),
-            *("https://evil.example/https://www.example.com/", "https://[2001:db8::2]/"),
-            *("https://evil.example?https://www.example.com/", "https://www.example.com@evil.example/"),
-            *("https://www.example.com%2f@evil.example/", "https://evil.example%5C@www.example.com/"),
-            *("https://www.example.com:443@evil.example/", "https://evil.example\\@www.example.com/"),
-            *("https://www.example.com\\.evil.example/", "https://www.example.com%2eevil.example/"),
-            *("https://www.example.com%00/", "https://www.example.com:443:443/"),
-            *("https://www.example.com:0443/", "https://www.example.com:４４３/"),  # noqa: RUF001
-            *("https://www.example.com[]/", "https://user@www.example.com/"),
-            *("https://user:password@www.example.com/", "https://@www.example.com/"),
-            *(" https://www.example.com/a", "https://www.example.com/a\n", "https://www.example.com/a#b"),
-            *("https://www.example.com#b", "https://www.example.com/\ud800", "https://\ud800.example/"),
-            *("ws://www.example.com/", "javascript://www.example.com/%0aalert(1)"),
-            *("https://www.exa mple.com/", "https://www.example.com\t/a", "https:/www.example.com/a"),
-            *("//evil.example\\a\x00", "www.example.com/a", "a/b", " ", "//shop.example.com:/a"),
-            *("https://shop.example.com:/a", "https://https://shop.example.com/a", "https://https/a"),
-            *("https://www.example.comhttps://www.example.com/a", "\\a", None, 7, b"/a"),
-        ],
-        ids=repr,
-    )
+    @pytest.mark.parametrize("url", [
+        *("https://www.example.com.evil.example/a", "https://evilwww.example.com/a"),
+        *("https://www.example.comevil/a", "https://www.example.com:8443/a"),
+        *("https://www.example.com:80/a", "http://www.example.com/a", "http://www.example.com:443/a"),
+        *("https://example.com/a", "https://a.www.example.com/a", "https://www.example.com./a"),
+        *("https://evil.example/https://www.example.com/", "https://[2001:db8::2]/"),
+        *("https://evil.example?https://www.example.com/", "https://www.example.com@evil.example/"),
+        *("https://www.example.com%2f@evil.example/", "https://evil.example%5C@www.example.com/"),
+        *("https://www.example.com:443@evil.example/", "https://evil.example\\@www.example.com/"),
+        *("https://www.example.com\\.evil.example/", "https://www.example.com%2eevil.example/"),
+        *("https://www.example.com%00/", "https://www.example.com:443:443/"),
+        *("https://www.example.com:0443/", "https://www.example.com:４４３/"),  # noqa: RUF001
+        *("https://www.example.com[]/", "https://user@www.example.com/"),
+        *("https://user:password@www.example.com/", "https://@www.example.com/"),
+        *(" https://www.example.com/a", "https://www.example.com/a\n", "https://www.example.com/a#b"),
+        *("https://www.example.com#b", "https://www.example.com/\ud800", "https://\ud800.example/"),
+        *("ws://www.example.com/", "javascript://www.example.com/%0aalert(1)"),
+        *("https://www.exa mple.com/", "https://www.example.com\t/a", "https:/www.example.com/a"),
+        *("//evil.example\\a\x00", "www.example.com/a", "a/b", " ", "//shop.example.com:/a"),
+        *("https://shop.example.com:/a", "https://https://shop.example.com/a", "https://https/a"),
+        *("https://www.example.comhttps://www.example.com/a", "\\a", None, 7, b"/a"),
+    ], ids=repr)  # fmt: skip
     def test_that_are_not_allowed_are_skipped_and_reported_and_the_rest_is_listed(self, url):
         hosts = ["https://shop.example.com", "[2001:db8::1]"]
         found, skipped = listed(of("/before", url, "/after", hosts=hosts))
-        assert found == ["/before", "/after"]
-        assert [error[:2] for error in skipped] == [("2", "location")]
+        assert (found, [error[:2] for error in skipped]) == (["/before", "/after"], [("2", "location")])
 
     @pytest.mark.parametrize(("error", "is_raised"), [(OperationalError, True), (LookupError, False)])
     def test_of_a_property_that_fails_are_none_unless_the_database_fails(self, error, is_raised):
@@ -154,8 +149,7 @@ class TestAllowedHosts:
     def test_are_changed_by_nothing_after_them(self, rest):
         for found in listed(of(f"{BASE}{rest}", f"/{rest}"))[0]:
             assert found.startswith(("/", f"{BASE}:443/"))
-            whole = f"{BASE}{found}" if found[0] == "/" else found
-            assert urlsplit(whole).hostname == "www.example.com"
+            assert urlsplit(f"{BASE}{found}" if found[0] == "/" else found).hostname == "www.example.com"
 
     @pytest.mark.parametrize(
         "hosts",
@@ -194,22 +188,19 @@ URLS = ["/path", "http://example.com/a", "https://example.com/a", "https://www.e
 
 
 @pytest.mark.parametrize("secure", [True, False])
-@pytest.mark.parametrize(
-    ("base", "attributes", "urls"),
-    [
-        ("https://www.example.com", {}, ["https://www.example.com/path", "https://www.example.com/a"]),
-        # The scheme of the class is used before that of the setting and of the request.
-        (None, {"protocol": "http"}, ["http://example.com/path", "http://example.com/a"]),
-        (None, {"protocol": "https"}, ["https://example.com/path", "https://example.com/a"]),
-        ("https://example.com", {"protocol": "http"}, ["http://example.com/path", "http://example.com/a"]),
-        # Hosts without a scheme have that of the base.
-        ("https://example.com", {"hosts": ["www.example.com"]},
-         ["https://example.com/path", "https://example.com/a", "https://www.example.com/a"]),
-        ("https://example.com", {"hosts": ["www.example.com"], "protocol": "http"},
-         ["http://example.com/path", "http://example.com/a"]),
-        ("HTTPS://Example.COM:443/", {}, ["https://example.com:443/path", "https://example.com/a"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("base", "attributes", "urls"), [
+    ("https://www.example.com", {}, ["https://www.example.com/path", "https://www.example.com/a"]),
+    # The scheme of the class is used before that of the setting and of the request.
+    (None, {"protocol": "http"}, ["http://example.com/path", "http://example.com/a"]),
+    (None, {"protocol": "https"}, ["https://example.com/path", "https://example.com/a"]),
+    ("https://example.com", {"protocol": "http"}, ["http://example.com/path", "http://example.com/a"]),
+    # Hosts without a scheme have that of the base.
+    ("https://example.com", {"hosts": ["www.example.com"]},
+     ["https://example.com/path", "https://example.com/a", "https://www.example.com/a"]),
+    ("https://example.com", {"hosts": ["www.example.com"], "protocol": "http"},
+     ["http://example.com/path", "http://example.com/a"]),
+    ("HTTPS://Example.COM:443/", {}, ["https://example.com:443/path", "https://example.com/a"]),
+])  # fmt: skip
 def test_the_base_is_what_the_setting_and_the_class_say(settings, base, attributes, urls, secure):
     """Behind a proxy that terminates TLS, requests use http. No location is skipped because of that."""
     settings.SITEMAPS09 = {"BASE_URL": base}
@@ -336,17 +327,14 @@ def test_a_location_is_on_the_host_that_two_slashes_name_or_else_on_its_base(
     way, urls, attributes, expected, reasons
 ):
     found, skipped = listed(WAYS[way](*urls, **attributes))
-    assert found == expected
-    assert [field for _, field, _ in skipped] == ["location"] * len(reasons)
-    pairs = zip(reasons, skipped, strict=True)
-    assert [error for part, error in pairs if part not in error[2]] == []
+    assert (found, [field for _, field, _ in skipped]) == (expected, ["location"] * len(reasons))
+    assert [error for part, error in zip(reasons, skipped, strict=True) if part not in error[2]] == []
 
 
 @pytest.mark.usefixtures("cached_site")
 def test_urls_of_get_urls_are_on_their_hosts():
     on_hosts = [f"https://{host}.example.com/a/" for host in ("blog", "evil")]
-    urls = [f"{BASE}//docs.example.com/x/", "https://docs.example.com/y/", f"{BASE}/a//b"]
-    found = []
+    urls, found = [f"{BASE}//docs.example.com/x/", "https://docs.example.com/y/", f"{BASE}/a//b"], []
     for each, hosts in ((on_hosts, ["blog.example.com"]), (urls, None)):
         own = lambda self, each=each, **_: [{"location": url} for url in each]  # noqa: E731
         found.append(listed(of(*each, base=ContribSitemap, get_urls=own, hosts=hosts)))

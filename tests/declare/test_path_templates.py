@@ -38,7 +38,6 @@ TEXTS = [
     *("http://evil.example/", "a;b,c=d+e!f*g(h)~i$j"),
 ]
 MOMENT = datetime(2026, 5, 17, 23, 59, 59, 120_000, tzinfo=timezone.utc)
-
 PLAIN = ("{}", "{0}", "{ a }", "{a!r}", "{a!s}", "{a:02d}", "{a:{b}}", "{a!r:>9}", "{a.b}", "{a[0]}")
 NO_SLASH = ["{a}/", " /{a}/", "a/{a}/", "ftp://example.com/{a}/", "https:/{a}/"]
 #: What is said about invalid templates with the argument `a`.
@@ -97,8 +96,7 @@ def test_a_field_may_have_any_name_and_values_are_in_the_order_of_the_arguments(
     template = PathTemplate("/{self}/{template}/{class}/{ü}/{class}/", **fields)
     assert template.url([1, 2, 3]) == "/1/2/3/d/3/"
     template = PathTemplate("/{b}/{a}/{b}/{c}{{}}%s", a=F("x"), c="c", b=F("y"))
-    assert template.expressions == [F("x"), F("y")]
-    assert template.url(iter(["x", "y"])) == "/y/x/y/c{}%s"
+    assert (template.expressions, template.url(iter(["x", "y"]))) == ([F("x"), F("y")], "/y/x/y/c{}%s")
     assert template.compiled().compose([["x", "z"], [1, 2]]) is None
 
 

@@ -70,7 +70,6 @@ deep = (
      path("in/", include((named("deeper-"), "deeper")))],
     "deep",
 )  # fmt: skip
-
 plain = [
     path("", view, name="root"),
     path("home/", view, name="home"),
@@ -125,7 +124,6 @@ plain = [
     path(gettext_lazy("March"), include([path("/<slug:slug>/", view, name="march")])),
     re_path(lazystr("^lazy/(?P<slug>[a-z]+)/$"), view, name="lazy"),
 ]
-
 urlpatterns = [
     *plain,
     *i18n_patterns(
@@ -134,7 +132,6 @@ urlpatterns = [
         path("i18n-deep/", include(deep, namespace="i18n")),
     ),
 ]  # fmt: skip
-
 #: The same patterns without a prefix for the default language.
 other = ModuleType("other")
 other.urlpatterns = [
@@ -185,8 +182,7 @@ def mixed(name, args, kwargs):
 
 def in_columns(name, args, kwargs):
     """Render several rows at once if possible, otherwise row by row."""
-    every = [*args, *kwargs.values()]
-    first = dict.fromkeys([*kwargs][:1], F("x"))
+    every, first = [*args, *kwargs.values()], dict.fromkeys([*kwargs][:1], F("x"))
     for route, values in (
         (Route(name, *map(F, map(str, range(len(args)))), **{key: F(key) for key in kwargs}), every),
         (Route(name, *[F("x"), *args[1:]][: len(args)], **{**kwargs, **first}), every[:1]),
@@ -241,7 +237,6 @@ MATCHING = [
     *(case("optional2", "a", "b"), case("third:number", "t", 1), case("product", "s")),
     case("str", TEXT.replace("/", "")),
 ]
-
 FAILING = [
     *(case("nowhere"), case("nowhere", slug="s"), case("no:where"), case("deep:no:where")),
     *(case("deep:nowhere"), case("int"), case("two", first="a"), case("home", slug="s")),
@@ -255,7 +250,6 @@ FAILING = [
     *(case("either", a="a", b="b"), case("unnamed", year="2026", slug="a"), case("slug", "a", "b")),
     *(case("two", "a"), case("int", "a"), case("third:number", number=1), case("product", slug="ä")),
 ]
-
 #: What a converter or a pattern raises besides `NoReverseMatch`.
 RAISING = [(case("picky", text=7), AttributeError), (case("percent", text="a"), ValueError)]
 CASES = [*MATCHING, *FAILING, *(each for each, _ in RAISING)]
@@ -277,8 +271,7 @@ def test_the_cases_of_these_tests_are_what_they_say():
 def test_a_candidate_gives_the_url_without_asking_reverse(case, monkeypatch):
     """Otherwise, it would be as slow as `reverse()` without any test failing."""
     name, args, kwargs = case
-    url = expected(*case)
-    asked = Mock(side_effect=AssertionError("asked"))
+    url, asked = expected(*case), Mock(side_effect=AssertionError("asked"))
     monkeypatch.setattr("django_sitemaps09.declare.locations.reverse", asked)
     assert Route(name, *args, **kwargs).url([]) == url
 
@@ -417,8 +410,7 @@ def test_the_urlconf_is_the_one_that_is_active():
 
 
 def test_each_thread_has_its_own_language_and_prefix():
-    route = Route("product", slug=F("slug"))
-    meeting = threading.Barrier(3)
+    route, meeting = Route("product", slug=F("slug")), threading.Barrier(3)
 
     def located(language, prefix):
         urls.set_script_prefix(prefix)

@@ -33,9 +33,7 @@ from tests.support.processes import ROOT, ended, started
 from tests.support.sections import declare
 
 __all__ = ["apps", "registry"]
-
-LOOKALIKE = MappingProxyType(MINE)
-LIST = [("mine", Sitemap)]
+LOOKALIKE, LIST = MappingProxyType(MINE), [("mine", Sitemap)]
 GENERIC = GenericSitemap({"queryset": Article.objects.all()})
 
 
@@ -71,14 +69,11 @@ def test_a_name_is_valid_if_the_url_of_its_pages_is(name):
 
 
 @pytest.mark.parametrize("again", ["products", "PRODUCTS"])
-@pytest.mark.parametrize(
-    "how",
-    [
-        "@register({!r})\nclass Own(Sitemap): ...",
-        "register({!r}, GenericSitemap({{'queryset': None}}))",
-        "register({!r}, Sitemap)",
-    ],
-)
+@pytest.mark.parametrize("how", [
+    "@register({!r})\nclass Own(Sitemap): ...",
+    "register({!r}, GenericSitemap({{'queryset': None}}))",
+    "register({!r}, Sitemap)",
+])  # fmt: skip
 def test_a_taken_name_in_any_case_is_refused_with_both_modules(how, again, apps, registry):
     apps.add("shop", how.format("products"))
     apps.add("blog", how.format(again))
@@ -108,20 +103,15 @@ def test_the_setting_or_a_passed_mapping_imports_no_app(apps, settings, name):
         assert sections.mapping(passed) is sections.native_mapping(passed) is passed
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.{name}"}
     assert dict(sections.mapping()) == dict(sections.native_mapping()) == MINE
-    assert sections.mapping({}) == {}
-    assert apps.shared.runs == []
+    assert (sections.mapping({}), apps.shared.runs) == ({}, [])
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        *((path, "doesn't look like a module path") for path in ("", "nodots")),
-        ("no.such.module", "No module named 'no'"),
-        (f"{__name__}.MISSING", 'does not define a "MISSING"'),
-        *((f"{__name__}.{name}", f"{name}.*is not a dict of sections") for name in ("LIST", "__name__")),
-        ("shop.sitemaps.sitemaps", r"/.*sitemaps\.py, line \d+: ZeroDiv"),
-    ],
-)
+@pytest.mark.parametrize(("path", "reason"), [
+    *((path, "doesn't look like a module path") for path in ("", "nodots")),
+    ("no.such.module", "No module named 'no'"), (f"{__name__}.MISSING", 'does not define a "MISSING"'),
+    *((f"{__name__}.{name}", f"{name}.*is not a dict of sections") for name in ("LIST", "__name__")),
+    ("shop.sitemaps.sitemaps", r"/.*sitemaps\.py, line \d+: ZeroDiv"),
+])  # fmt: skip
 def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(apps, settings, path, reason):
     apps.add("shop", "sitemaps = {'a': 1 / 0}")
     settings.SITEMAPS09 = {"SITEMAPS": path}
@@ -131,10 +121,9 @@ def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(ap
 FACTORIES = "Sitemap", "lambda: Sitemap()", "GenericSitemap({'queryset': None})", "shared.partial(Sitemap)"
 REGISTERING = [PRODUCTS, *(f"register('products', {each})" for each in FACTORIES)]
 FAILING = {
-    "1 / 0": "ZeroDivisionError",
-    "import shop.nothing": r"ModuleNotFoundError: .*shop\.nothing",
+    "1 / 0": "ZeroDivisionError", "import shop.nothing": r"ModuleNotFoundError: .*shop\.nothing",
     "raise SystemExit(3)": "SystemExit: 3",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("registering", REGISTERING)
@@ -224,15 +213,12 @@ def test_what_another_thread_registers_while_an_app_is_imported_is_kept(apps, mo
     assert list(sections.registered()) == ["other"]
 
 
-@pytest.mark.parametrize(
-    ("mapping", "problem"),
-    [
-        ({"a b": Sitemap}, "'a b' has an invalid name: use only"),
-        ({"fine": Sitemap, 7: Sitemap}, "7 has an invalid name: a name must be a string, not 7 (int)"),
-        ({"Index": Sitemap}, "reserved"),
-        ({"news": Sitemap, "News": Sitemap}, "'news' and 'News' differ only in case"),
-    ],
-)
+@pytest.mark.parametrize(("mapping", "problem"), [
+    ({"a b": Sitemap}, "'a b' has an invalid name: use only"),
+    ({"fine": Sitemap, 7: Sitemap}, "7 has an invalid name: a name must be a string, not 7 (int)"),
+    ({"Index": Sitemap}, "reserved"),
+    ({"news": Sitemap, "News": Sitemap}, "'news' and 'News' differ only in case"),
+])  # fmt: skip
 def test_names_that_native_views_cannot_have_are_refused_and_compat_views_take_them(mapping, problem):
     assert problem in refused(sections.native_mapping, mapping)
     assert sections.mapping(mapping) is mapping
@@ -321,8 +307,7 @@ print(settings.configured, *sorted(django_sitemaps09.__all__))
 """
     names = "Alternate Extension GenericSitemap Image ModelSitemap News NewsSitemap PathTemplate Platform "
     names += "Restriction Route Sitemap StaticViewSitemap Video register"
-    assert run(code) == ["False", *names.split()]
-    assert sorted(django_sitemaps09.__all__) == names.split()
+    assert (run(code), sorted(django_sitemaps09.__all__)) == (["False", *names.split()], names.split())
 
 
 def test_neither_import_nor_start_up_imports_an_app(tmp_path):
@@ -348,27 +333,24 @@ STALE = "from django.utils.translation import ugettext_lazy"
 INDEX = [path("a", views.index, PASSED)]
 
 
-@pytest.mark.parametrize(
-    ("keys", "patterns", "asked"),
-    [
-        # Registered sections are served.
-        ({}, [path("", include("django_sitemaps09.urls"))], True),
-        ({}, [path("a", views.index)], True),
-        ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
-        # All views are passed a mapping.
-        ({}, [*INDEX, path("b", cache_page(60)(views.sitemap), PASSED)], False),
-        ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
-        ({"BASE_URL": "https://www.example.com"}, INDEX, False),
-        # Registered sections are exported.
-        ({"ROOT": "public"}, INDEX, True),
-        ({"ROBOTS_TXT": "robots.txt"}, [], True),
-        # The setting SITEMAPS names the exported sections.
-        ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
-        # The project's own views can pass anything, and contrib's views do not use the registry.
-        ({}, [], False),
-        ({}, [path("a", contrib_views.index, PASSED)], False),
-    ],
-)
+@pytest.mark.parametrize(("keys", "patterns", "asked"), [
+    # Registered sections are served.
+    ({}, [path("", include("django_sitemaps09.urls"))], True),
+    ({}, [path("a", views.index)], True),
+    ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
+    # All views are passed a mapping.
+    ({}, [*INDEX, path("b", cache_page(60)(views.sitemap), PASSED)], False),
+    ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
+    ({"BASE_URL": "https://www.example.com"}, INDEX, False),
+    # Registered sections are exported.
+    ({"ROOT": "public"}, INDEX, True),
+    ({"ROBOTS_TXT": "robots.txt"}, [], True),
+    # The setting SITEMAPS names the exported sections.
+    ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
+    # The project's own views can pass anything, and contrib's views do not use the registry.
+    ({}, [], False),
+    ({}, [path("a", contrib_views.index, PASSED)], False),
+])  # fmt: skip
 def test_checks_import_only_what_is_served_or_exported(apps, settings, keys, patterns, asked):
     """An old module that is no longer imported must not stop `migrate`."""
     apps.add("shop", STALE)
@@ -399,15 +381,12 @@ MUTE = "from django.core.exceptions import *\nclass Mute({}):\n    __str__ = Non
 
 
 @pytest.mark.parametrize("path", [None, "shop.sitemaps.SITEMAPS", "shop.sitemaps.more.SITEMAPS"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("raise RuntimeError('X is in no app')", "{}['products']", "import os\nos.nothing", STALE),
-        *("class Products(Nothing): ...", "assert False", "import sys\nsys.exit()", "def broken(:"),
-        "import textwrap\ntextwrap.dedent(1)",
-        *map(MUTE.format, ("Exception", "ImproperlyConfigured")),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    *("raise RuntimeError('X is in no app')", "{}['products']", "import os\nos.nothing", STALE),
+    *("class Products(Nothing): ...", "assert False", "import sys\nsys.exit()", "def broken(:"),
+    "import textwrap\ntextwrap.dedent(1)",
+    *map(MUTE.format, ("Exception", "ImproperlyConfigured")),
+])  # fmt: skip
 def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(apps, settings, text, path):
     apps.add("shop", text)
     settings.SITEMAPS09 = {"SITEMAPS": path}

@@ -69,8 +69,7 @@ def test_fetches_plainly(name):
 @pytest.mark.parametrize("on_server", [False, True])
 def test_iterate_keeps_nothing_and_can_be_closed(articles, on_server):
     rows = internals.iterate(articles, 2, on_server=on_server)
-    assert next(rows).slug == "a0"
-    assert slugs(rows) == ["a1", "a2", "a3"]
+    assert (next(rows).slug, slugs(rows)) == ("a0", ["a1", "a2", "a3"])
     rows.close()
     assert not internals.is_fetched(articles)
 
@@ -106,8 +105,7 @@ def test_compile_query(articles):
 
 def test_add_condition_and_filter_first(articles):
     rows = internals.add_condition(articles, GreaterThan(F("pk"), articles[1].pk))
-    assert slugs(rows) == ["a2", "a3"]
-    assert slugs(articles) == ["a0", "a1", "a2", "a3"]
+    assert (slugs(rows), slugs(articles)) == (["a2", "a3"], ["a0", "a1", "a2", "a3"])
     rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
     assert slugs(rows) == ["a1", "a2"]
     sql, *_ = internals.compile_query(rows, connection)
@@ -254,8 +252,7 @@ class TestFields:
 
 def test_queries_have_what_the_package_reads_of_them():
     query = Article.objects.all().query
-    texts = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-    names = {*re.findall(r"\bquery\.(\w+)", texts)}
+    names = {*re.findall(r"\bquery\.(\w+)", "".join(path.read_text() for path in PACKAGE.rglob("*.py")))}
     assert {"combinator", "is_sliced", "distinct_fields", "annotations", "where", "group_by"} <= names
     assert {name for name in names if not hasattr(query, name)} == set()
 

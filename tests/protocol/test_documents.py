@@ -57,8 +57,7 @@ def locations_of(version):
 
 
 def entries_of(batch, base=""):
-    def behind(location):
-        return f"{base}{location}" if location.startswith("/") else location
+    behind = lambda location: f"{base}{location}" if location.startswith("/") else location  # noqa: E731
 
     def each(column):
         single = column is None or isinstance(column, str)
@@ -66,8 +65,7 @@ def entries_of(batch, base=""):
 
     columns = zip(*map(each, (batch.lastmods, batch.changefreqs, batch.priorities)), strict=True)
     rows = zip(*map(locations_of, batch.localizations), strict=True)
-    named = any(version.language for version in batch.localizations if version.is_listed)
-    found = []
+    named, found = any(version.language for version in batch.localizations if version.is_listed), []
     for row, texts, own in zip(rows, columns, batch.alternates or [()] * len(batch.keys), strict=True):
         versions = zip(batch.localizations, row, strict=True)
         there = [(version, behind(location)) for version, location in versions if location is not None]
@@ -93,10 +91,7 @@ def part(batch, places):
 @st.composite
 def batches_of(draw, text, literal, language, most=4):
     count = draw(st.integers(1, most))
-
-    def column(values):
-        return st.lists(values, min_size=count, max_size=count)
-
+    column = lambda values: st.lists(values, min_size=count, max_size=count)  # noqa: E731
     optional = st.none() | text | column(st.none() | text)
     composed = st.integers(1, 2).flatmap(
         lambda width: st.builds(
@@ -137,8 +132,7 @@ class TestAUrlset:
     def test_is_read_again_as_it_was_with_all_links_of_each_item(self, batch, base):
         document, written = write([batch], base=base, namespaces=LINKS)
         items = entries_of(batch, base)
-        assert read(document) == [*chain(*items)]
-        assert list(batch.counts()) == [len(item) for item in items]
+        assert (read(document), list(batch.counts())) == ([*chain(*items)], [len(item) for item in items])
         assert (written.urls, written.bytes, written.cut) == (sum(map(len, items)), len(document), None)
         texts = elements(URLSET, batch, base)
         assert [text.count("<url>") for text in texts] == [len(item) for item in items]
@@ -248,21 +242,17 @@ class TestAUrlset:
 
 
 @pytest.mark.parametrize("listed", [True, False])
-@pytest.mark.parametrize(
-    ("locations", "joined"),
-    [
-        (["/a", "b:/c"], ["x:/a", "b:/c"]),
-        (["/a", None], ["x:/a", None]),
-        ([None, "b:/c"], [None, "b:/c"]),
-        (SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
-        (TemplateColumn(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
-        (TemplateColumn(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
-        (TemplateColumn(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
-        # A template column is a path only if its first literal is.
-        (TemplateColumn(["", ""], [["/a", "/b"]]), ["/a", "/b"]),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("locations", "joined"), [
+    (["/a", "b:/c"], ["x:/a", "b:/c"]),
+    (["/a", None], ["x:/a", None]),
+    ([None, "b:/c"], [None, "b:/c"]),
+    (SafeColumn(["/a", "b:/c"]), ["x:/a", "b:/c"]),
+    (TemplateColumn(["/", ""], [["a", "/"]]), ["x:/a", "x://"]),
+    (TemplateColumn(["b:/", ""], [["/a", "c"]]), ["b://a", "b:/c"]),
+    (TemplateColumn(["/&", "/", ""], [["a", "b"], ["/", ""]]), ["x:/&a//", "x:/&b/"]),
+    # A template column is a path only if its first literal is.
+    (TemplateColumn(["", ""], [["/a", "/b"]]), ["/a", "/b"]),
+], ids=str)  # fmt: skip
 def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(locations, joined, listed):
     batch = Batch([1, 2], [Localization("en", ["c:/1", "c:/2"]), Localization("de", locations, listed)])
     expected = []
@@ -287,8 +277,7 @@ def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_a
         random.shuffle(pairs)
     document, _ = write([], namespaces=dict(pairs))
     assert document.startswith(URLSET.head(spaces))
-    found = []
-    parser = expat.ParserCreate()
+    found, parser = [], expat.ParserCreate()
     parser.ordered_attributes = True
     parser.StartElementHandler = lambda name, attributes: found.append((name, attributes))
     parser.Parse(document, True)
@@ -308,8 +297,7 @@ def test_the_instruction_with_the_stylesheet_counts_for_the_limit_of_bytes():
         return write([batch], limit and Limits(9, limit), kind=kind, base="https://a.example")
 
     size = len(page(styled=False)[0])
-    assert page(size, styled=False)[1].urls == 3
-    assert page(size + len(INSTRUCTION), styled=True)[1].urls == 3
+    assert (page(size, styled=False)[1].urls, page(size + len(INSTRUCTION), styled=True)[1].urls) == (3, 3)
     document, result = page(size + len(INSTRUCTION) - 1, styled=True)
     assert (result.urls, result.cut) == (2, 2)
     assert len(document) < size + len(INSTRUCTION)

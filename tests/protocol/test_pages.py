@@ -168,8 +168,7 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(keys, inserted,
         assert kept is not None
         assert kept.after == page.after
         assert set(rows.on(kept)) <= set(rows.on(page))
-    new = after.keys() - {page.number for page in before}
-    highest = max(page.number for page in before)
+    new, highest = after.keys() - {page.number for page in before}, max(page.number for page in before)
     assert sorted(new) == list(range(highest + 1, highest + 1 + len(new)))
 
 
@@ -291,8 +290,7 @@ class Table:
         self.rows, self.adds_up, self.queries, self.asked = dict(rows), adds_up, 0, []
 
     def within(self, after, until):
-        first = -1 if after is None else int(after[0])
-        last = PRIME if until is None else int(until[0])
+        first, last = -1 if after is None else int(after[0]), PRIME if until is None else int(until[0])
         return {key: value for key, value in self.rows.items() if first < key <= last}
 
     def fingerprint(self, after, until):
@@ -334,8 +332,7 @@ def test_a_page_that_is_not_reported_was_read_and_is_the_same(before, after, bou
     assert not unknown_ranges & {*now.asked}
     for page in pages:
         is_same = was.within(page.after, page.until) == now.within(page.after, page.until)
-        was_read = (page.after, page.until) in now.asked
-        assert (page.number not in found) == (was_read and is_same)
+        assert (page.number not in found) == ((page.after, page.until) in now.asked and is_same)
 
 
 @given(TABLES, TABLES, BOUNDS)
@@ -377,8 +374,7 @@ def test_no_pages_are_not_read_and_hashes_of_different_kinds_are_not_the_same():
     """A database can be moved from SQLite to PostgreSQL."""
     table = Table({})
     assert find_changed([], table.ask) == set()
-    assert find_changed([(Page(1, None, None), None)], table.ask) == {1}
-    assert table.asked == []
+    assert (find_changed([(Page(1, None, None), None)], table.ask), table.asked) == ({1}, [])
     assert not Fingerprint(1, None, 7).same(Fingerprint(1, None, "7"))
 
 

@@ -14,8 +14,7 @@ from django_sitemaps09.exceptions import RobotsError
 from django_sitemaps09.protocol.limits import MAX_ROBOTS_BYTES, MAX_ROBOTS_SITEMAPS
 from django_sitemaps09.protocol.robots import update, warnings
 
-URL = "https://www.example.com/sitemap.xml"
-OTHER = "https://www.example.com/sitemap-2.xml"
+URL, OTHER = "https://www.example.com/sitemap.xml", "https://www.example.com/sitemap-2.xml"
 OWNER = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n\nUser-agent: bad\nDisallow: /\n"
 BOM = b"\xef\xbb\xbf"
 BEGIN, END = b"# BEGIN django-sitemaps09", b"# END django-sitemaps09"
@@ -106,8 +105,7 @@ def parsed(content):
     return parser
 
 
-eols = st.sampled_from(EOLS)
-schemes = st.sampled_from(["http", "https", "HTTPS"])
+eols, schemes = st.sampled_from(EOLS), st.sampled_from(["http", "https", "HTTPS"])
 hosts = st.sampled_from(["www.example.com", "localhost:8000", "[2001:db8::1]", "bücher.example"])
 paths = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"))
 paths |= st.sampled_from(["sitemap.xml", "ä/日本.xml", "%C3%A4", "a/sitemap.xml.gz?v=1&w=%20"])
@@ -139,8 +137,7 @@ def owned(draw):
     owner, eol = draw(st.lists(st.sampled_from(clean), max_size=12)), draw(eols)
     text = eol.join(owner) + draw(st.sampled_from([b"", eol]))
     if draw(st.booleans()):
-        starts = [0, *(match.end() for match in re.finditer(re.escape(eol), text))]
-        at = draw(st.sampled_from(starts))
+        at = draw(st.sampled_from([0, *(match.end() for match in re.finditer(re.escape(eol), text))]))
         text = text[:at] + block(*draw(urls), eol=draw(eols)) + draw(eols) + text[at:]
     return draw(st.sampled_from([b"", BOM])) + text
 
@@ -176,8 +173,7 @@ def test_a_valid_file_lists_each_url_once_and_has_the_same_rules_for_every_reade
         for found in (parsed(result).site_maps(), parsed(b"".join(cut(content)[:2])).site_maps(), urls)
     )
     read = (parsed(block(url)).site_maps() for url in {*added} - {*owners})
-    assert sorted(listed) == sorted(sum(read, owners))
-    assert groups(result) == groups(content)
+    assert (sorted(listed), groups(result)) == (sorted(sum(read, owners)), groups(content))
     assert str(parsed(result)) == str(parsed(content))
     if BEGIN in result:
         start, stop = result.index(BEGIN), result.index(END)
@@ -317,8 +313,7 @@ def test_warnings_never_fail(content, urls):
 def test_a_rule_covers_what_its_pattern_says(rule, path):
     anchored = rule.endswith("$")
     pattern = ".*".join(map(re.escape, rule.removesuffix("$").split("*"))) + ("" if anchored else ".*")
-    content = f"User-agent: *\nDisallow: {rule}\n".encode()
-    url = f"https://www.example.com{path}"
+    content, url = f"User-agent: *\nDisallow: {rule}\n".encode(), f"https://www.example.com{path}"
     covered = re.fullmatch(pattern, path, re.DOTALL) is not None
     # A final question mark begins an empty query, which is not sent.
     assume(not path.endswith("?"))
@@ -340,7 +335,6 @@ def test_five_megabytes_cost_a_few_seconds_at_most(line):
 
 
 def test_the_cost_of_a_pattern_is_linear_in_its_length():
-    content = b"User-agent: *\nDisallow: /" + b"*s*i" * 100_000 + b"\n"
-    before = process_time()
+    content, before = b"User-agent: *\nDisallow: /" + b"*s*i" * 100_000 + b"\n", process_time()
     assert warnings(content, [URL]) == []
     assert process_time() - before < 3

@@ -44,21 +44,18 @@ PLAIN = ["http://localhost:8000", "https://example.com:443", "https://under_scor
 PLAIN += ["http://192.0.2.1:80", "http://[::ffff:192.0.2.1]", "https://www.example.com."]
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        *((url, url) for url in PLAIN),
-        ("https://www.example.com/", "https://www.example.com"),
-        ("HTTPS://WWW.Example.COM", "https://www.example.com"),
-        ("https://exämple.com", "https://xn--exmple-cua.com"),
-        ("https://EXÄMPLE.com:8443/", "https://xn--exmple-cua.com:8443"),
-        ("https://例え。テスト", "https://xn--r8jz45g.xn--zckzah"),
-        ("http://[2001:DB8::1]", "http://[2001:db8::1]"),
-        ("http://[::1]:8000/", "http://[::1]:8000"),
-        # Another Unicode dot besides the ideographic one. It also separates labels.
-        ("https://www\u2024exämple.com", "https://www.xn--exmple-cua.com"),
-    ],
-)
+@pytest.mark.parametrize(("url", "expected"), [
+    *((url, url) for url in PLAIN),
+    ("https://www.example.com/", "https://www.example.com"),
+    ("HTTPS://WWW.Example.COM", "https://www.example.com"),
+    ("https://exämple.com", "https://xn--exmple-cua.com"),
+    ("https://EXÄMPLE.com:8443/", "https://xn--exmple-cua.com:8443"),
+    ("https://例え。テスト", "https://xn--r8jz45g.xn--zckzah"),
+    ("http://[2001:DB8::1]", "http://[2001:db8::1]"),
+    ("http://[::1]:8000/", "http://[::1]:8000"),
+    # Another Unicode dot besides the ideographic one. It also separates labels.
+    ("https://www\u2024exämple.com", "https://www.xn--exmple-cua.com"),
+])  # fmt: skip
 def test_a_base_is_scheme_host_and_port(url, expected):
     assert str(parse_base(url)) == str(parse_base(expected)) == expected
 
@@ -68,36 +65,32 @@ REASONS = {
     "https://https://example.com": "contains a second scheme",
     "https://www.example.comhttps://www.example.com": "contains a second scheme",
     "https://example.com:": "has a colon after its host, but no port",
-    "https://user@example.com": "contains a user name",
-    "https://": "has no host",
-}
+    "https://user@example.com": "contains a user name", "https://": "has no host",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("", " ", "/", "//example.com", "example.com", "www.example.com:80", "https:", "https://"),
-        *("https:///", "https:/example.com", "https:example.com", "https://:80", "://example.com"),
-        *("ftp://example.com", "file:///etc", "javascript://example.com", "httpss://example.com"),
-        *("https://example.com/shop", "https://example.com//", "https://example.com/?a", "https://a/#b"),
-        *("https://user@example.com", "https://user:secret@example.com", "https://@example.com"),
-        *("https://example.com@evil.com", "https://example.com:80@evil.com", "https://evil.com\\@a.b"),
-        *("https://example.com:99999", "https://example.com:http", "https://example.com:-1"),
-        *("https://example.com:0", "https://example.com:8 0", "https://example.com:80:80"),
-        *("https://[::1", "https://::1]", "https://::1", "https://[::1]junk", "https://junk[::1]"),
-        *("https://[example.com]", "https://[::g]", "https://[]", "https://[v1.a]", "https://e[x]"),
-        *("https://a b", "https://a..b", "https://.a", "https://a\\b", "https://a|b", "https://a<b>"),
-        *('https://a"b', "https://a,b", "https://*", "https://%0d%0a", "https://a%20b", "https://$a"),
-        # A host becomes the name of a folder, and several Unicode characters stand for more than one dot.
-        *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
-        *("https://\u2024\u2024", "https://\u2025", "https://a\u2025b", "https://ä\u2025b", "https://\u2026"),
-        *("https://[1:2]", "https://[::1::]", "https://[1.2.3.4]", "https://[:::]", "https://[::1%25eth0]"),
-        *("https://example.com:", "https://https://example.com", "https://http", "https://HTTPS:80"),
-        *("https://www.example.comhttps://www.example.com", "https://https:"),
-        *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
-        "https://example.com\u3000",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    *("", " ", "/", "//example.com", "example.com", "www.example.com:80", "https:", "https://"),
+    *("https:///", "https:/example.com", "https:example.com", "https://:80", "://example.com"),
+    *("ftp://example.com", "file:///etc", "javascript://example.com", "httpss://example.com"),
+    *("https://example.com/shop", "https://example.com//", "https://example.com/?a", "https://a/#b"),
+    *("https://user@example.com", "https://user:secret@example.com", "https://@example.com"),
+    *("https://example.com@evil.com", "https://example.com:80@evil.com", "https://evil.com\\@a.b"),
+    *("https://example.com:99999", "https://example.com:http", "https://example.com:-1"),
+    *("https://example.com:0", "https://example.com:8 0", "https://example.com:80:80"),
+    *("https://[::1", "https://::1]", "https://::1", "https://[::1]junk", "https://junk[::1]"),
+    *("https://[example.com]", "https://[::g]", "https://[]", "https://[v1.a]", "https://e[x]"),
+    *("https://a b", "https://a..b", "https://.a", "https://a\\b", "https://a|b", "https://a<b>"),
+    *('https://a"b', "https://a,b", "https://*", "https://%0d%0a", "https://a%20b", "https://$a"),
+    # A host becomes the name of a folder, and several Unicode characters stand for more than one dot.
+    *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
+    *("https://\u2024\u2024", "https://\u2025", "https://a\u2025b", "https://ä\u2025b", "https://\u2026"),
+    *("https://[1:2]", "https://[::1::]", "https://[1.2.3.4]", "https://[:::]", "https://[::1%25eth0]"),
+    *("https://example.com:", "https://https://example.com", "https://http", "https://HTTPS:80"),
+    *("https://www.example.comhttps://www.example.com", "https://https:"),
+    *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
+    "https://example.com\u3000",
+])  # fmt: skip
 def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url):
     with pytest.raises(ValueError, match=f"^{re.escape(repr(url))} {REASONS.get(url, '')}"):
         parse_base(url)
@@ -173,32 +166,28 @@ def test_a_host_is_as_long_as_it_is_when_it_is_normalized_and_refused_before_if_
 URIS = ["/", "/a/B?c=D&e=f", "/a//b", "/-._~:/?@!$&'()*+,;=", "/%20%c3%A4", "/?a?b//c", "https://a.b:443/"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        *((text, text) for text in URIS),
-        ("/käse/日本?ö=ü", "/k%C3%A4se/%E6%97%A5%E6%9C%AC?%C3%B6=%C3%BC"),
-        ("/😀", "/%F0%9F%98%80"),
-        # A percent sign without two digits is encoded.
-        ("/100%", "/100%25"),
-        ("/%2", "/%252"),
-        ("/%zz%%20", "/%25zz%25%20"),
-        ("/%é2", "/%25%C3%A92"),
-        ("/a b ", "/a%20b%20"),
-        ("/[a]?b[]=1", "/%5Ba%5D?b%5B%5D=1"),
-        ('/\\evil.com/^`{|}"<>', "/%5Cevil.com/%5E%60%7B%7C%7D%22%3C%3E"),
-        ("/\u2028\u3000\u00ad", "/%E2%80%A8%E3%80%80%C2%AD"),
-        ("https://a.example", "https://a.example/"),
-        ("https://a.example?x=1", "https://a.example/?x=1"),
-        ("HTTPS://WWW.Example.COM/Path?Query=A", "https://www.example.com/Path?Query=A"),
-        ("https://EXÄMPLE.com:8443/ä", "https://xn--exmple-cua.com:8443/%C3%A4"),
-        ("https://例え。テスト/[x]", "https://xn--r8jz45g.xn--zckzah/%5Bx%5D"),
-        ("http://[2001:DB8::1]:80/[", "http://[2001:db8::1]:80/%5B"),
-        ("https://a.example/@b\\c", "https://a.example/@b%5Cc"),
-        ("https://a.example?x=a@b", "https://a.example/?x=a@b"),
-    ],
-    ids=ascii,
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    *((text, text) for text in URIS),
+    ("/käse/日本?ö=ü", "/k%C3%A4se/%E6%97%A5%E6%9C%AC?%C3%B6=%C3%BC"),
+    ("/😀", "/%F0%9F%98%80"),
+    # A percent sign without two digits is encoded.
+    ("/100%", "/100%25"),
+    ("/%2", "/%252"),
+    ("/%zz%%20", "/%25zz%25%20"),
+    ("/%é2", "/%25%C3%A92"),
+    ("/a b ", "/a%20b%20"),
+    ("/[a]?b[]=1", "/%5Ba%5D?b%5B%5D=1"),
+    ('/\\evil.com/^`{|}"<>', "/%5Cevil.com/%5E%60%7B%7C%7D%22%3C%3E"),
+    ("/\u2028\u3000\u00ad", "/%E2%80%A8%E3%80%80%C2%AD"),
+    ("https://a.example", "https://a.example/"),
+    ("https://a.example?x=1", "https://a.example/?x=1"),
+    ("HTTPS://WWW.Example.COM/Path?Query=A", "https://www.example.com/Path?Query=A"),
+    ("https://EXÄMPLE.com:8443/ä", "https://xn--exmple-cua.com:8443/%C3%A4"),
+    ("https://例え。テスト/[x]", "https://xn--r8jz45g.xn--zckzah/%5Bx%5D"),
+    ("http://[2001:DB8::1]:80/[", "http://[2001:db8::1]:80/%5B"),
+    ("https://a.example/@b\\c", "https://a.example/@b%5Cc"),
+    ("https://a.example?x=a@b", "https://a.example/?x=a@b"),
+], ids=ascii)  # fmt: skip
 def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text, expected):
     assert uri(text) == uri(expected) == expected
 

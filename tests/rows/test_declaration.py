@@ -118,12 +118,10 @@ FACTS = st.fixed_dictionaries(
         "weight": st.none() | st.decimals(-1, 2, places=3), "published": st.booleans(),
     }
 )  # fmt: skip
-
 FACT_COLUMNS = {
     "location": Route("word", word=F("slug")), "lastmod": F("updated"), "priority": F("weight"),
     "changefreq": Case(When(published=True, then=Value("daily")), default=Value("sometimes")),
 }  # fmt: skip
-
 FACT_METHODS = {
     "location": lambda self, item: reverse("word", args=[item.slug]),
     "lastmod": lambda self, item: item.updated, "priority": lambda self, item: item.weight,
@@ -202,8 +200,7 @@ def tree(*counts):
     "counts", [(1, 1, 1), (1, 1, 1, 1), (0, 0, 0), (0, 0, 0, 4), (9, 0, 1, 2, 30), (7, 7, 7)]
 )
 def test_pages_of_a_paginator_are_split_if_they_hold_too_much(counts, limit):
-    section = tree(*counts)
-    limits = Limits(limit, LIMITS.bytes)
+    section, limits = tree(*counts), Limits(limit, LIMITS.bytes)
     done = rendered(compiled(section, limits), limits)
     assert locations(done) == [url["location"] for item in section.items for url in item]
     assert section.calls[0] == (1, BASE.domain, BASE.scheme)
@@ -222,8 +219,7 @@ def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing():
     counts = [len(locations(rendered(source, found=found))) for _ in "ab"]
     section.items = tree(*[1] * 8).items
     counts += [len(locations(rendered(source, found=found))), len(locations(rendered(compiled(section))))]
-    assert counts == [3, 2, 6, 8]
-    assert page_map(compiled(tree())) == ()
+    assert (counts, page_map(compiled(tree()))) == ([3, 2, 6, 8], ())
 
 
 def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():

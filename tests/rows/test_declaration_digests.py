@@ -44,8 +44,7 @@ def digest(section, **options):
 
 
 class Sourced(ModelSitemap[Article]):
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
+    location, lastmod = Route("article", slug=F("slug")), F("updated")
     changefreq = "daily"
 
 
@@ -71,8 +70,7 @@ def sections():
 
 def test_a_declaration_has_one_digest_in_all_processes():
     expected = [digest(section) for section in sections()]
-    assert len({*expected}) == len(expected)
-    assert {len(found) for found in expected} == {64}
+    assert (len({*expected}), {len(found) for found in expected}) == (len(expected), {64})
     # Another order of sets than in this process.
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "DJANGO_SETTINGS_MODULE": "tests.settings"}
@@ -227,8 +225,7 @@ def test_the_day_of_a_query_is_not_in_the_digest(monkeypatch, field):
         monkeypatch.setattr(declaration_digests, "datetime", now)
         today = moment.replace(hour=0) if field == "updated__lte" else moment.date()
         found += [filtered(**{field: today - timedelta(days=days)})() for days in (0, 7)]
-    assert found[0] == found[2]
-    assert len({*found}) == 3
+    assert (found[0], len({*found})) == (found[2], 3)
     # An export can continue after midnight with the query of its start.
     assert filtered(**{field: today - timedelta(days=1)})() == found[0]
 

@@ -51,8 +51,7 @@ def default(name, queryset=ARTICLES.all(), **attributes):  # noqa: B008 never ev
 
 
 COLUMNS = {"location": Route("article", slug=F("slug")), "lastmod": F("updated"), "changefreq": "weekly"}
-Declared = default("Declared", **COLUMNS)
-Default = default("Default")
+Declared, Default = default("Declared", **COLUMNS), default("Default")
 Related = default("Related", location=of_category)
 Joined = default("Joined", ARTICLES.select_related("category"), location=of_category)
 Prefetched = default(
@@ -78,8 +77,7 @@ SUGGESTIBLE = {"reversed": default("Reversed", location=by_route), "related": Re
 def populate():
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
     rows = (Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories))
-    articles = ARTICLES.bulk_create(rows)
-    Comment.objects.bulk_create(Comment(article=article) for article in articles[::2])
+    Comment.objects.bulk_create(Comment(article=article) for article in ARTICLES.bulk_create(rows)[::2])
 
 
 rows = pytest.fixture(lambda db: populate())
@@ -144,8 +142,7 @@ def test_a_hint_names_the_hook_that_queries_for_each_item_and_its_sql(name, rows
 
 
 def test_costs_have_the_steps_of_methods_and_the_query_that_ran_most(rows):
-    assert costs_of(Declared).steps == {}
-    assert costs_of(Prefetched).steps["instances"].queries == 2
+    assert (costs_of(Declared).steps, costs_of(Prefetched).steps["instances"].queries) == ({}, 2)
 
     def location(self, item):
         if item.slug in ("article-0", "article-1"):
@@ -167,9 +164,7 @@ def test_fewer_than_ten_queries_or_one_for_many_items_are_no_hint(rows, tmp_path
 
 
 def test_queries_of_a_signal_are_those_of_reading_rows(rows, tmp_path):
-    def curious(**kwargs):
-        Category.objects.exists()
-
+    curious = lambda **kwargs: Category.objects.exists()  # noqa: E731
     post_init.connect(curious, sender=Article)
     try:
         (hint,) = export_hints(Default, tmp_path)
@@ -277,8 +272,7 @@ def test_reading_by_position_is_named_if_it_takes_longer_than_necessary(queryset
     declared = declare(get_queryset=lambda self: queryset.all())
     says = f"{takes(250)} Return a plain queryset, which is read by key ranges."
     expected = f"items() returns {what}, which is paginated by position: {says}"
-    assert slow(declared, positions=0.25) == (expected,)
-    assert slow(declared, positions=0.24) == ()
+    assert (slow(declared, positions=0.25), slow(declared, positions=0.24)) == ((expected,), ())
 
 
 def test_a_hint_suggests_expressions_for_a_slice_but_neither_for_a_union_nor_for_a_list(rows):
@@ -353,8 +347,7 @@ def test_the_command_suggests_declarations_for_hinted_methods_at_verbosity_2(row
     assert "declare" not in said(tmp_path, "--verbosity", "1", "--workers", "1")
     json.loads(said(tmp_path, "--verbosity", "2", "--format", "json"))
 
-    failing = Mock(side_effect=RuntimeError("no suggestions today"))
-    monkeypatch.setattr(export_sitemaps, "suggest", failing)
+    monkeypatch.setattr(export_sitemaps, "suggest", Mock(side_effect=RuntimeError("no suggestions today")))
     _, err = commands.said("export_sitemaps", "--output", tmp_path, "--verbosity=2", "--workers=1")
     assert "There are no suggestions: RuntimeError: no suggestions today" in err
 

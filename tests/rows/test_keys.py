@@ -76,8 +76,7 @@ def test_a_page_is_a_range_of_texts_which_costs_as_much_as_any_other(kind, using
     for row in kind.rows(using):
         if kind.of(row) not in kept[2]:
             row.delete()
-    assert keys_of(source, found[2]) == kept[2]
-    assert len(kept[2]) == 4
+    assert (keys_of(source, found[2]), len(kept[2])) == (kept[2], 4)
 
 
 @pytest.mark.usefixtures("small_slices")
@@ -102,8 +101,7 @@ def test_pages_fit_their_bytes_and_a_full_slice_is_not_taken_for_the_last(using,
     with django_assert_num_queries(3, connection=connections[using]):
         assert [len(batch.keys) for batch in source.batches(Page(1, None, None))] == [3, 3]
     kind.make(using, range(6, FIRST))
-    limits = Limits(50_000, 600)
-    done = rendered(source_of(kind, using, location=Route("article", slug=F("slug"))), limits)
+    done = rendered(source_of(kind, using, location=Route("article", slug=F("slug"))), Limits(50_000, 600))
     assert len(done) > 1
     assert all(part.written.bytes == len(part.text) <= 600 for part in done)
     assert Counter(locations(done)) == {f"{BASE}/articles/s{number}/": 1 for number in range(FIRST)}
@@ -182,12 +180,10 @@ TIMES = [datetime(1970, 1, 1, tzinfo=UTC), datetime(2020, 10, 25, 1, 30, tzinfo=
          datetime(2020, 2, 2, 10, tzinfo=UTC)]  # fmt: skip
 UUIDS = [uuid.uuid5(uuid.NAMESPACE_URL, str(number)) for number in range(12)]
 NUMBERS = [9, 10, -3, 100, 0, -20, 2_147_483_647]
-
 INTEGER = Column(models.IntegerField(), NUMBERS)
 DECIMAL = Column(models.DecimalField(max_digits=8, decimal_places=2), DECIMALS)
 PRICE = Column(Price(max_digits=8, decimal_places=2), DECIMALS)
-DAY = Column(models.DateField(), DAYS)
-TIME = Column(models.DateTimeField(), TIMES)
+DAY, TIME = Column(models.DateField(), DAYS), Column(models.DateTimeField(), TIMES)
 UUID = Column(models.UUIDField(), UUIDS)
 
 
@@ -206,7 +202,6 @@ BLIND = text(
 )  # fmt: skip
 GERMAN = "varchar(20) CHARACTER SET latin1 COLLATE latin1_german2_ci"
 FIXED = dict.fromkeys(("postgresql", "mysql", "sqlite"), "char(20)")
-
 #: The columns of each key, which the test also combines to composite keys.
 KINDS = {
     "integer": [INTEGER],
@@ -246,7 +241,6 @@ KINDS = {
     "text without case and decimal": [BLIND, DECIMAL],
     "decimal and text without case": [DECIMAL, BLIND],
 }
-
 SET_UP = (
     "CREATE EXTENSION IF NOT EXISTS citext", "DROP TYPE IF EXISTS sitemaps09_level",
     "CREATE TYPE sitemaps09_level AS ENUM ('low', 'middle', 'high')",

@@ -22,35 +22,20 @@ from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.declare import locations as templates
 from django_sitemaps09.export import export
 from tests.models import Article, Category
+from tests.support import sources as helpers
+from tests.support.configuration import BASE
 from tests.support.documents import LINKED, by_contrib
 from tests.support.factories import ArticleFactory
 from tests.support.internals import Limits, Page, PositionSource, QuerySource, slices, sources
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
-from tests.support.sources import (
-    BASE,
-    LIMITS,
-    PREFIXED,
-    SEVERAL,
-    TEN,
-    alternates,
-    by_route,
-    compiled,
-    cut,
-    errors,
-    locations,
-    page_map,
-    page_of,
-    rendered,
-    set_slices,
-    spoken,
-    urlconf,
-)
+from tests.support.sources import LIMITS, TEN, compiled, errors, locations, page_of, rendered, spoken
 from tests.support.ways import compatible_entries, whole
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(PREFIXED), pytest.mark.sitemaps09(ENGINE="serial")]
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(helpers.PREFIXED)]
+pytestmark += [pytest.mark.sitemaps09(ENGINE="serial")]
 BY_SLUG = Route("article", slug=F("slug"))
-BARE = urlconf(prefixed=False)
+BARE = helpers.urlconf(prefixed=False)
 
 
 def articles_in(using, count):
@@ -59,7 +44,7 @@ def articles_in(using, count):
 
 
 def linked(section):
-    found = alternates(page_of(section).text)
+    found = helpers.alternates(page_of(section).text)
     assert [links for links in found if len(dict(links)) < len(links)] == []
     return [dict(links) for links in found]
 
@@ -72,7 +57,7 @@ def test_links_name_an_item_however_its_url_is_written(location):
 
 
 def test_links_name_no_language_twice_and_are_reported_once_a_page(monkeypatch):
-    set_slices(monkeypatch, 1)
+    helpers.set_slices(monkeypatch, 1)
     assert len(linked(spoken("a", alternates=True, languages=["sr@latin", "sr-latn"]))) == 2
     assert len(page_of(spoken("abc", alternates=True, languages=["ca-valencia"])).written.errors) == 1
 
@@ -86,7 +71,7 @@ def test_x_default_is_the_url_of_the_default_language_less_its_prefix(code):
     assert found in {"fr": [None], "pt-BR": either, "DE": either}.get(code, either[1:])
 
 
-@pytest.mark.parametrize(("urls", "start"), [(PREFIXED, f"{BASE}/en/"), (BARE, f"{BASE}/")])
+@pytest.mark.parametrize(("urls", "start"), [(helpers.PREFIXED, f"{BASE}/en/"), (BARE, f"{BASE}/")])
 @pytest.mark.parametrize("slug", ["en/", "de/", "en/en/de/", "a/en/b", "é/en/"])
 def test_x_default_loses_nothing_but_a_prefix_of_languages(urls, start, slug):
     """With `prefix_default_language=False`, nothing is removed, even if a slug looks like a prefix."""
@@ -122,13 +107,13 @@ def test_each_item_is_on_one_page_in_the_languages_that_a_list_says(limits, lang
     with mock.patch.object(slices, "SLICE", size):
         # As if every item had only one language.
         source = compiled(limited(languages, languages=TEN[:5]), limits)
-        done = rendered(source, limits, cut(source, 7))
+        done = rendered(source, limits, helpers.cut(source, 7))
     expected = [f"{BASE}/{code}/{item}/" for item, codes in enumerate(languages) for code in codes]
     assert (sorted(locations(done)), errors(done)) == (sorted(expected), [])
     assert all(part.written.urls <= limits.urls and part.written.bytes <= limits.bytes for part in done)
     assert_parts_no_item(done)
     for part in done:
-        for location, links in zip(part.locations, alternates(part.text), strict=True):
+        for location, links in zip(part.locations, helpers.alternates(part.text), strict=True):
             item = int(location.split("/")[-2])
             assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
@@ -141,7 +126,7 @@ def test_pages_count_entries_and_part_no_item(kind, limit):
     items = {"queryset": rows, "list": [*rows], "union": union}[kind]
     # An evaluated queryset is a list.
     items = items if kind == "list" else items.all()
-    source = compiled(listing(items, i18n=True, location=by_route, limit=limit))
+    source = compiled(listing(items, i18n=True, location=helpers.by_route, limit=limit))
     assert isinstance(source, QuerySource if kind == "queryset" else PositionSource)
     done = rendered(source)
     wanted = [f"{BASE}/{code}/articles/{row.slug}/" for row in rows for code in ("en", "de", "pt-br")]
@@ -164,7 +149,7 @@ def test_pages_are_cut_for_the_languages_that_the_first_items_have():
     # They hold no more entries than the limit if later items have all languages.
     section = limited([TEN[:1]] * 300 + [TEN] * 300, languages=TEN, limit=100)
     source = compiled(section)
-    done = rendered(source, LIMITS, cut(source, sources.rows_on_page(source, LIMITS)))
+    done = rendered(source, LIMITS, helpers.cut(source, sources.rows_on_page(source, LIMITS)))
     assert len({*locations(done)}) == len(locations(done)) == 300 + 3_000
     assert all(part.written.urls <= 100 for part in done)
 
@@ -192,11 +177,9 @@ def counted(section):
 
 def test_no_list_of_items_by_languages_is_made():
     """Twice as many items take no more memory."""
-    first = articles_in("default", 8_000)[0].pk
-    peaks = []
+    first, peaks = articles_in("default", 8_000)[0].pk, []
     for count in (4_000, 8_000):
-        rows = Article.objects.filter(pk__lt=first + count)
-        section = declare(queryset=rows, location=BY_SLUG, **BY_TEN)
+        section = declare(queryset=Article.objects.filter(pk__lt=first + count), location=BY_SLUG, **BY_TEN)
         sum(counted(section))
         gc.collect()
         with traced() as memory:
@@ -221,17 +204,17 @@ def test_no_more_instances_live_than_those_of_a_slice():
             # On Python 3.10, an exception inside reverse() keeps frames until the next collection.
             gc.collect()
         counts.append(len(alive))
-        return by_route(self, item)
+        return helpers.by_route(self, item)
 
     assert sum(counted(declare(model=Article, location=location, **BY_TEN))) == 30 * slices.INSTANCES
     assert 0 < max(counts) <= 2 * slices.INSTANCES
 
 
-@pytest.mark.parametrize("location", [BY_SLUG, by_route], ids=["columns", "methods"])
+@pytest.mark.parametrize("location", [BY_SLUG, helpers.by_route], ids=["columns", "methods"])
 def test_queries_are_as_many_in_ten_languages_as_in_one(using, monkeypatch, location):
     """There is one query for each slice, but slices are smaller if there are many rows."""
     rows = articles_in(using, 250)
-    set_slices(monkeypatch, 100)
+    helpers.set_slices(monkeypatch, 100)
     for languages in (["en"], TEN):
         section = declare(queryset=rows, location=location, **BY_TEN | {"languages": languages})
         with CaptureQueriesContext(connections[using]) as asked:
@@ -243,40 +226,35 @@ def test_a_route_is_compiled_once_a_language_and_slices_of_many_languages_are_sm
     articles_in("default", 600)
     section = declare(model=Article, location=BY_SLUG, **BY_TEN)
     with (
-        override_settings(ROOT_URLCONF=urlconf(prefixed=True)),
+        override_settings(ROOT_URLCONF=helpers.urlconf(prefixed=True)),
         mock.patch.object(templates, "candidates", wraps=templates.candidates) as compiling,
     ):
         assert [*counted(section)] == [4_800, 1_200]
         assert compiling.call_count == len(TEN)
-        set_slices(monkeypatch, 10)
+        helpers.set_slices(monkeypatch, 10)
         assert sum(counted(section)) == 6_000
         assert compiling.call_count == len(TEN)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("limit", [1, 9, 50_000])
-@pytest.mark.parametrize(
-    "attributes",
+@pytest.mark.parametrize("attributes",
     [{}, {"alternates": True}, {"alternates": True, "x_default": True},
      {"alternates": True, "x_default": lambda self, item: item.slug != "s3" or "/start/"},
      {"alternates": lambda self, item: [("ja", f"https://ja.example/{item.slug}")]},
      {"alternates": lambda self, item: [("de", "/") if item.pk % 3 else ("ja", "https://a.example/")]},
      {"languages": ["ca-valencia", "de"], "alternates": True},
-     {"alternates": True, "get_languages_for_item": lambda self, item: SEVERAL[int(item.slug[1:]) % 7]}],
-    ids=range(8),
+     {"alternates": True, "get_languages_for_item": lambda _, item: helpers.SEVERAL[int(item.slug[1]) % 7]},
+    ], ids=range(8),
 )  # fmt: skip
 def test_columns_and_methods_give_the_same_bytes_in_any_slices(monkeypatch, attributes, limit, size):
-    rows = articles_in("default", 8)
-    columns = {"location": BY_SLUG, "priority": F("weight")}
-    methods = {"location": by_route, "priority": lambda self, item: item.weight}
-
-    def source(hooks):
-        return compiled(declare(queryset=rows, i18n=True, limit=limit, **attributes, **hooks))
-
+    rows, columns = articles_in("default", 8), {"location": BY_SLUG, "priority": F("weight")}
+    methods = {"location": helpers.by_route, "priority": lambda self, item: item.weight}
+    source = lambda hooks: compiled(declare(queryset=rows, i18n=True, limit=limit, **attributes, **hooks))  # noqa: E731
     # The sample that determines the size of pages is a slice, too.
-    found = page_map(source(methods))
+    found = helpers.page_map(source(methods))
     whole = rendered(source(methods), found=found)
-    set_slices(monkeypatch, size)
+    helpers.set_slices(monkeypatch, size)
     for hooks in (columns, methods):
         done = rendered(source(hooks), found=found)
         assert [part.text for part in done] == [part.text for part in whole]
@@ -305,26 +283,23 @@ def path_in(code, column):
 BY_METHODS = {"languages": ["en", "de"], "location": location, "get_languages_for_item": languages_of}
 BY_ROUTES = {"location": {"en": BY_SLUG, "de": Route("article", slug=F("code"))}}
 BY_TEMPLATE = {
-    "location": {
-        "en": PathTemplate("/{code}/articles/{slug}/", code="en", slug=F("slug")),
-        "de": PathTemplate("/de/articles/{slug}/", slug=F("code")),
-    }
+    "en": PathTemplate("/{code}/articles/{slug}/", code="en", slug=F("slug")),
+    "de": PathTemplate("/de/articles/{slug}/", slug=F("code")),
 }
 BY_TEXT = {
-    "location": {
-        "en": Case(When(slug="", then=None), default=path_in("en", "slug")),
-        "de": Case(When(code=None, then=None), default=path_in("de", "code")),
-    }
+    "en": Case(When(slug="", then=None), default=path_in("en", "slug")),
+    "de": Case(When(code=None, then=None), default=path_in("de", "code")),
 }
+DECLARED = [BY_ROUTES, {"location": BY_TEXT}, {"location": BY_TEMPLATE}]
 
 
-@pytest.mark.parametrize("declared", [BY_ROUTES, BY_TEXT, BY_TEMPLATE], ids=["route", "text", "template"])
+@pytest.mark.parametrize("declared", DECLARED, ids=["route", "text", "template"])
 @pytest.mark.parametrize("switches", [LINKED, {"i18n": True}], ids=["linked", "not linked"])
 def test_columns_by_language_give_the_bytes_of_methods(rows, declared, switches, monkeypatch):
     by_columns, by_methods = (declare(queryset=rows, **switches, **each) for each in (declared, BY_METHODS))
     assert compatible_entries(by_columns) == compatible_entries(by_methods)
     for size in (1, 3, 100):
-        set_slices(monkeypatch, size)
+        helpers.set_slices(monkeypatch, size)
         page = page_of(by_columns)
         assert page.text == page_of(by_methods).text
         assert (len(page.locations), page.written.errors) == (16 + 13, ())
@@ -342,8 +317,7 @@ def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
     english = {**LINKED, **BY_ROUTES, "get_languages_for_item": lambda self, item: ["en"]}
     all_locations = page_of(declare(queryset=rows, **LINKED, **BY_METHODS)).locations
     wanted = [url for url in all_locations if "/en/" in url]
-    assert page_of(declare(queryset=rows, **english)).locations == wanted
-    assert len(wanted) == 16
+    assert (page_of(declare(queryset=rows, **english)).locations, len(wanted)) == (wanted, 16)
     hooks = {**LINKED, "x_default": lambda self, item: item.pk % 2 == 0}
     texts = [page_of(declare(queryset=rows, **hooks, **each)).text for each in (BY_ROUTES, BY_METHODS)]
     assert texts[0] == texts[1]
@@ -412,13 +386,12 @@ def entries_of(section):
     text = page_of(section).text.replace(str(BASE), "")
     paths = re.findall("<loc>(.*?)</loc>", text)
     assert len({*paths}) == len(paths)
-    return dict(zip(paths, map(dict, alternates(text)), strict=True))
+    return dict(zip(paths, map(dict, helpers.alternates(text)), strict=True))
 
 
 @pytest.mark.usefixtures("translations")
 def test_a_row_in_one_language_is_listed_once_and_links_to_its_translations():
-    assert entries_of(by_row()) == LISTED
-    assert compiled(by_row()).rows_per_page == LIMITS.urls
+    assert (entries_of(by_row()), compiled(by_row()).rows_per_page) == (LISTED, LIMITS.urls)
     both = (compatible_entries(by_row()), written(by_row()))
     ours, theirs = (sorted((entry.path, sorted(entry.others)) for entry in entries) for entries in both)
     assert ours == theirs
@@ -438,8 +411,7 @@ def test_a_row_in_another_language_or_in_none_is_reported_and_one_without_a_loca
     # These two are all, so no line counts the others.
     assert [record.getMessage().partition(", ")[2] for record in caplog.records] == reasons
     page = page_of(by_row(location={"en": Route("article", slug=F("code")), "de": BY_SLUG}))
-    assert page.locations == [f"{BASE}{EINS}", f"{BASE}{DREI}"]
-    assert len(page.written.errors) == 2
+    assert (page.locations, len(page.written.errors)) == ([f"{BASE}{EINS}", f"{BASE}{DREI}"], 2)
 
 
 @pytest.mark.usefixtures("translations")

@@ -29,8 +29,6 @@ DEADLINE = 30
 PATHS = [f"/articles/a{n:02}/" for n in range(ROWS)]
 HERE = threading.current_thread().name
 execute = CursorWrapper.execute
-
-
 small_slices = pytest.fixture(lambda monkeypatch: set_slices(monkeypatch, SLICE), autouse=True)
 
 
@@ -77,15 +75,13 @@ def assert_alone(using):
 def test_slices_are_read_once_in_order_and_in_another_thread_only_if_a_server_works(source, using, asked):
     assert paths(source.batches(ALL)) == PATHS
     # The last slice is empty.
-    assert len(asked) == ROWS // SLICE + 1
-    assert asked[0] == HERE
+    assert (len(asked), asked[0]) == (ROWS // SLICE + 1, HERE)
     assert len([name for name in asked if name != HERE]) == (ROWS // SLICE if using == "postgresql" else 0)
     assert_alone(using)
     # A page of one slice needs no thread.
     pk = Article.objects.using(using).order_by("pk")[SLICE - 2].pk
     asked.clear()
-    assert paths(source.batches(Page(1, None, (str(pk),)))) == PATHS[: SLICE - 1]
-    assert asked == [HERE]
+    assert (paths(source.batches(Page(1, None, (str(pk),)))), asked) == (PATHS[: SLICE - 1], [HERE])
 
 
 def test_slices_are_fetched_before_they_are_requested_and_leave_no_thread_behind(source, using, asked):
@@ -157,8 +153,7 @@ def test_slices_do_not_hold_up_an_interrupt(using):
     batches = declared(using, location=location).batches(ALL)
     timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
     # Processes that a shell starts in the background ignore interrupts.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    began = time.monotonic()
+    before, began = signal.signal(signal.SIGINT, signal.default_int_handler), time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         paths(batches)

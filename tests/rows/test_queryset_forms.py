@@ -19,56 +19,16 @@ from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.export import export
 from django_sitemaps09.rows import keys, positions, slices
-from tests.invariants.test_querysets import (
-    METHOD,
-    NEWEST,
-    OF_SOME,
-    ROUTE,
-    ROWS,
-    commented,
-    evaluated,
-    high,
-    low,
-    section_of as section,
-    tagged,
-)
+from tests.invariants import test_querysets as forms
+from tests.invariants.test_querysets import NEWEST, ROUTE, ROWS, commented, high, low, section_of as section
 from tests.models import Article, Comment, Discussed
-from tests.support.databases import (
-    MYSQLS,
-    ON_POSTGRESQL,
-    ON_SQLITE,
-    SERVERS,
-    execute,
-    no_cursor_left,
-    parameter,
-)  # fmt: skip
-from tests.support.internals import (
-    Page,
-    QuerySource,
-    checks,
-    count_rows,
-    fill,
-    in_total_order,
-    lastmod_text,
-)
+from tests.support import databases, internals, sources
+from tests.support.databases import MYSQLS, ON_POSTGRESQL, ON_SQLITE, SERVERS, no_cursor_left, parameter
+from tests.support.internals import Page, QuerySource, checks, count_rows, in_total_order, lastmod_text
 from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare
-from tests.support.sources import (
-    ALL,
-    BASE,
-    KINDS,
-    NOON,
-    UTC,
-    compiled,
-    cut,
-    errors,
-    keys_of,
-    locations,
-    page_map,
-    rendered,
-    set_slices,
-)
+from tests.support.sources import ALL, BASE, NOON, compiled, errors, keys_of, locations, rendered
 from tests.support.ways import WAYS, by, compatible_index, entries, exported_pages, native_pages
 
 
@@ -110,7 +70,7 @@ def test_a_page_is_read_by_a_range_of_the_key(name, shelf, using):
     source = compiled(section(queryset, limit=3, lastmod=F("updated")))
     assert type(source) is QuerySource
     with CaptureQueriesContext(connections[using]) as cutting:
-        found = page_map(source)
+        found = sources.page_map(source)
     offset_queries = [query["sql"] for query in cutting if "OFFSET" in query["sql"]]
     assert len(offset_queries) == len(found) == -(-len({row.pk for row in queryset}) // 3)
     # Only the key is selected, so that skipped rows cost little.
@@ -126,11 +86,10 @@ def test_a_page_is_read_by_a_range_of_the_key(name, shelf, using):
 
 @pytest.mark.parametrize("name", BY_POSITION)
 def test_the_columns_of_a_slice_or_a_union_are_one_query_without_instances(name, shelf, using, monkeypatch):
-    set_slices(monkeypatch, 2)
+    sources.set_slices(monkeypatch, 2)
     queryset = ROWS[name](shelf)
-    count = len(queryset.all())
-    source = compiled(section(queryset, lastmod=F("updated")))
-    assert type(source) is type(compiled(section(queryset, METHOD))) is positions.PositionSource
+    count, source = len(queryset.all()), compiled(section(queryset, lastmod=F("updated")))
+    assert type(source) is type(compiled(section(queryset, forms.METHOD))) is positions.PositionSource
     if name in APART:
         return
     with without_instances(), CaptureQueriesContext(connections[using]) as captured:
@@ -141,10 +100,9 @@ def test_the_columns_of_a_slice_or_a_union_are_one_query_without_instances(name,
 
 @pytest.mark.parametrize(("relation", "column"), [("", "row"), (" with a relation", "category_id")])
 def test_slices_and_unions_of_composite_keys_need_no_instances(relation, column, using):
-    kind = KINDS[f"composite{relation}"]
+    kind = sources.KINDS[f"composite{relation}"]
     kind.make(using, (number for number in range(18) if number % 3 < 2))
-    location = PathTemplate("/{a}/{number}/", a=F(column), number=F("number"))
-    rows = kind.rows(using)
+    location, rows = PathTemplate("/{a}/{number}/", a=F(column), number=F("number")), kind.rows(using)
     union = rows.filter(number__lt=9).union(rows.filter(number__gt=6)).order_by("number", column)
     for queryset in (rows.order_by("-number", column)[1:9], union):
         with without_instances(kind.model):
@@ -195,7 +153,7 @@ RELATED = {
     "objects": (lambda rows: rows.prefetch_related(Prefetch("comments", Comment.objects.all())), 2),
     "a join": (lambda rows: rows.filter(tags__pk__gt=0).prefetch_related("comments"), 2),
     "distinct": (lambda rows: rows.filter(tags__pk__gt=0).distinct().prefetch_related("comments"), 2),
-    "an aggregate": (lambda rows: tagged(rows).filter(n__gte=0).prefetch_related("comments"), 2),
+    "an aggregate": (lambda rows: forms.tagged(rows).filter(n__gte=0).prefetch_related("comments"), 2),
     "a slice": (lambda rows: rows.order_by("day")[:10].prefetch_related("comments"), 2),
     "a foreign key": (lambda rows: in_category(rows).only("category__slug"), 1),
     "a foreign key of distinct rows": (lambda rows: in_category(rows).distinct(), 1),
@@ -239,12 +197,12 @@ def test_expressions_of_rows_by_position_need_few_queries_for_the_rows_of_a_page
     shelf, using, django_assert_max_num_queries, django_assert_num_queries
 ):
     sliced = section(shelf.order_by("pk")[:10], limit=50, lastmod=NEWEST)
-    fetched = evaluated(shelf, location=ROUTE, lastmod=F("updated"), priority=0.5, limit=50)
+    fetched = forms.evaluated(shelf, location=ROUTE, lastmod=F("updated"), priority=0.5, limit=50)
     for way in ("native", "exported", "compatible"):
         for declared, most, count in ((sliced, 8, 10), (fetched, 6, 12)):
             with django_assert_max_num_queries(most, connection=connections[using]):
                 assert len(WAYS[way](declared)[0]) == count
-    declared = evaluated(shelf.order_by("pk"), lastmod=F("updated"), limit=2)
+    declared = forms.evaluated(shelf.order_by("pk"), lastmod=F("updated"), limit=2)
     with django_assert_num_queries(2, connection=connections[using]) as queries:
         views.sitemap(RequestFactory().get("/"), sitemaps={"s": declared}).render()
     assert "WHERE" in queries.captured_queries[1]["sql"]
@@ -257,8 +215,7 @@ def test_rows_on_separate_pages_are_in_their_order_and_then_in_that_of_their_key
 
 
 def test_rows_that_only_their_order_or_a_window_repeats_are_counted(shelf):
-    union = low(shelf).union(high(shelf)).order_by("slug")
-    by_tag = shelf.order_by("-tags__name")
+    union, by_tag = low(shelf).union(high(shelf)).order_by("slug"), shelf.order_by("-tags__name")
     by_count = by_tag.annotate(n=Count("tags"))
     for rows in (shelf, shelf.order_by("pk"), by_tag, by_count, by_tag[:9], union, union[1:9], union[99:]):
         assert count_rows(rows) == len(rows.all())
@@ -278,12 +235,12 @@ def test_a_count_that_estimates_loses_and_repeats_no_row_and_fills_each_page(est
     estimated = type("Estimated", (QuerySet,), {"count": lambda self: estimate})
     Article.objects.using(using).bulk_create(Article(pk=n, slug=f"s{n:02}") for n in range(1, 31))
     rows = estimated(Article, using=using).order_by("slug")[:30]
-    for location in (ROUTE, METHOD):
+    for location in (ROUTE, forms.METHOD):
         for limit in (5, 30, 100):
             declared = section(rows, location, limit)
             for found in (native_pages(declared), exported_pages(declared, again=True)):
                 *full, last = [len(page) for _, page in found]
-                assert ({*full} <= {fill(limit)}, 0 < last <= limit) == (True, True)
+                assert ({*full} <= {internals.fill(limit)}, 0 < last <= limit) == (True, True)
                 paths = [path for _, page in found for path, _ in page]
                 assert paths == [f"/articles/s{n:02}/" for n in range(1, 31)]
 
@@ -301,7 +258,7 @@ def test_the_memory_for_a_slice_or_a_union_does_not_grow_with_its_rows(using):
         for size in (4_000, 12_000):
             source = compiled(section(build(size), limit=2_000, lastmod=F("updated")))
             with traced() as memory:
-                found = cut(source, 2_000)
+                found = sources.cut(source, 2_000)
                 assert sum(len(batch.keys) for page in found for batch in source.batches(page)) == size
             peaks.append(memory.peak)
         assert peaks[1] < peaks[0] * 1.2
@@ -309,7 +266,7 @@ def test_the_memory_for_a_slice_or_a_union_does_not_grow_with_its_rows(using):
 
 
 def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(shelf, monkeypatch):
-    set_slices(monkeypatch, 2)
+    sources.set_slices(monkeypatch, 2)
     monkeypatch.setattr(keys.KeyColumns, "filter_range", lambda self, rows, after, until: rows)
     batches = compiled(section(shelf)).batches(Page(1, (str(shelf.order_by("pk")[0].pk),), None))
     with pytest.raises(KeyOrderError):
@@ -326,9 +283,10 @@ REFUSED = {
     "a function to many": (lambda rows: section(rows, changefreq=Lower("tags__name")), TO_MANY),
     # Grouped by the tag, each article would occur once for each tag.
     "groups to many": (lambda rows: section(commented(rows), lastmod=F("tags__pk")), TO_MANY),
-    "methods to many": (lambda rows: section(commented(rows), METHOD, lastmod=F("tags__pk")), TO_MANY),
+    "methods to many":
+        (lambda rows: section(commented(rows), forms.METHOD, lastmod=F("tags__pk")), TO_MANY),
     "an aggregate aside":
-        (lambda rows: section(rows.filter(published=True) | tagged(rows).filter(n__gt=0)), ASIDE),
+        (lambda rows: section(rows.filter(published=True) | forms.tagged(rows).filter(n__gt=0)), ASIDE),
     "an annotation of a union": (
         lambda rows: section(commented(rows).union(commented(rows)), Route("article", slug=F("n"))),
         r"Declared: items\(\) returns a union.* 'n' into field",
@@ -371,7 +329,7 @@ COMPARED = {
 @pytest.mark.parametrize("name", COMPARED)
 def test_what_is_compared_with_an_aggregate_is_read_once_or_refused(name, shelf):
     """If the database cannot count the rows, the section is rejected before a request fails."""
-    queryset = COMPARED[name](tagged(shelf))
+    queryset = COMPARED[name](forms.tagged(shelf))
     if shelf.db not in MYSQLS:
         expected = Counter({f"{BASE}/articles/{row.slug}/" for row in queryset})
         source = compiled(section(queryset, limit=3))
@@ -392,8 +350,7 @@ def test_rows_that_a_function_repeats_are_listed_once_or_as_they_come(is_distinc
     twice.set_returning = True
     queryset = shelf.annotate(n=twice)
     queryset = queryset.distinct() if is_distinct else queryset
-    assert len(queryset) == 24
-    assert len(locations(rendered(compiled(section(queryset, limit=5))))) == 12
+    assert (len(queryset), len(locations(rendered(compiled(section(queryset, limit=5)))))) == (24, 12)
     assert len({*locations(rendered(compiled(section(queryset, by("slug", "n"), 5))))}) == 24
 
 
@@ -415,16 +372,16 @@ UNREADABLE = pytest.mark.parametrize(
 
 
 def write_day(using, slug, value):
-    execute(using, "UPDATE tests_article SET day = %s WHERE slug = %s", [value, slug])
+    databases.execute(using, "UPDATE tests_article SET day = %s WHERE slug = %s", [value, slug])
 
 
 @UNREADABLE
-@pytest.mark.parametrize("hooks", [(ROUTE, F("day")), (METHOD, lambda self, item: item.day)], ids="cm")
+@pytest.mark.parametrize("hooks", [(ROUTE, F("day")), (forms.METHOD, lambda _, item: item.day)], ids="cm")
 @pytest.mark.parametrize("name", ["ranges", "a slice", "a union"])
 def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     name, hooks, shelf, using, value, monkeypatch
 ):
-    set_slices(monkeypatch, 5)
+    sources.set_slices(monkeypatch, 5)
     # Two rows are in both parts of the union.
     union = low(shelf).union(high(shelf), all=True)
     queryset = {"ranges": shelf.order_by("pk"), "a slice": shelf, "a union": union}[name]
@@ -446,8 +403,7 @@ def test_an_export_goes_on_without_such_a_row_changed_only_or_not(shelf, using, 
     configure(MAX_URLS=5)
     declared = {"shelf": section(shelf, lastmod=F("day"))}
     listed = {f"{BASE}/articles/{row.slug}/" for row in shelf}
-    assert export(sitemaps=declared, output=folder).sections[0].written == 3
-    assert indexed(folder) == listed
+    assert (export(sitemaps=declared, output=folder).sections[0].written, indexed(folder)) == (3, listed)
     write_day(using, "a03", value)
     report = export(sitemaps=declared, output=folder, changed_only=True)
     [part] = report.sections
@@ -464,7 +420,7 @@ def test_an_export_goes_on_without_such_a_row_changed_only_or_not(shelf, using, 
 def test_an_aggregate_of_a_text_that_is_not_a_time_affects_only_its_row(value, shelf, using, folder):
     """Django looks for the zone of what it could not read."""
     pk = shelf.get(slug="a03").pk
-    execute(using, "UPDATE tests_visit SET at = %s WHERE article_id = %s", [value, pk])
+    databases.execute(using, "UPDATE tests_visit SET at = %s WHERE article_id = %s", [value, pk])
     rest = {f"/articles/a{number:02}/" for number in range(12) if number != 3}
     location, last = lambda _, item: f"/articles/{item['slug']}/", lambda _, item: item["last"]
     groups = section(shelf.values("slug").annotate(last=NEWEST), location, 5, lastmod=last)
@@ -490,7 +446,7 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project():
     assert len(asked) < 250
 
 
-@pytest.mark.parametrize("hook", [F("updated"), F("day"), NEWEST, NOON, OF_SOME, None])
+@pytest.mark.parametrize("hook", [F("updated"), F("day"), NEWEST, NOON, forms.OF_SOME, None])
 def test_the_newest_lastmod_of_a_page_is_what_its_entries_say(hook, shelf):
     source = compiled(section(shelf, limit=2, lastmod=hook))
     done = rendered(source)
@@ -499,7 +455,7 @@ def test_the_newest_lastmod_of_a_page_is_what_its_entries_say(hook, shelf):
 
 
 def test_a_lastmod_of_the_future_or_that_is_not_a_date_says_nothing_of_a_page(shelf):
-    shelf.filter(slug="a01").update(updated=datetime.now(UTC) + timedelta(days=1))
+    shelf.filter(slug="a01").update(updated=datetime.now(sources.UTC) + timedelta(days=1))
     assert compiled(section(shelf.filter(slug="a01"), lastmod=F("updated"))).look(ALL).newest is None
     source = compiled(section(shelf, lastmod=F("slug")))
     (done,) = rendered(source)
@@ -528,7 +484,7 @@ def test_unreadable_and_unread_rows_leave_no_cursor_of_the_server_open(shelf, us
     unordered = section(Stubborn.objects.using(using).filter(tags__pk__gt=0), lastmod=lambda _, item: NOON)
     with no_cursor_left(using), pytest.raises(ValueError, match="stored"):
         compatible_index(unordered)
-    source = compiled(section(Stubborn.objects.using(using).order_by("slug")[:12], METHOD))
+    source = compiled(section(Stubborn.objects.using(using).order_by("slug")[:12], forms.METHOD))
     with no_cursor_left(using):
         (done,) = rendered(source)
     assert (len(done.locations), [key for key, *_ in errors([done])]) == (10, ["4", "8"])

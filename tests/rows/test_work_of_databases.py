@@ -19,7 +19,6 @@ from tests.support.sections import declare
 from tests.support.sources import ALL, KINDS, NOON, compiled, keys_of, page_map, set_slices
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cached_site")]
-
 #: An expression that rows are grouped by.
 NEWEST = "a lastmod that is an aggregate"
 FORMS = {
@@ -35,8 +34,6 @@ FORMS = {
 WINDOWLESS = [name for name in FORMS if name != "a window"]
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in FORMS if name != "plain"]
 BY_CATEGORY = Window(RowNumber(), partition_by=F("category"), order_by="pk")
-
-
 small_slices = pytest.fixture(lambda monkeypatch: set_slices(monkeypatch, 20), autouse=True)
 
 
@@ -168,8 +165,7 @@ def test_a_list_of_keys_is_not_longer_than_a_query_may_be(using, name, order, la
     source = source_of(rows, 10_000, lastmod=lastmod)
     with CaptureQueriesContext(connections[using]) as captured:
         found = keys_of(source, ALL)
-    assert {*found} == {row.pk for row in rows}
-    assert len(found) == 47
+    assert ({*found}, len(found)) == ({row.pk for row in rows}, 47)
     # The number of keys, and of keys in a query: 9 or 18 values.
     most = 9 if limit == "LISTED" else 18 // len(source.members.key.names)
     assert len(captured) == 1 + -(-47 // most)
@@ -227,11 +223,9 @@ def test_queries_read_a_range_of_the_key(using, make, column, monkeypatch):
         page, bound = Page(1, after, until), after or until
         count = len(checked(bound, lambda page=page: keys_of(source, page), 4))
         assert count >= LIMIT
-        found = checked(bound, lambda page=page: source.fingerprint(page.after, page.until))
-        assert found.rows == count
+        assert checked(bound, lambda page=page: source.fingerprint(page.after, page.until)).rows == count
         assert checked(bound, lambda page=page: source.look(page).newest) == "2026-01-01T12:00:00Z"
-        counted = checked(bound, lambda page=page: source.count(page.after, page.until, LIMIT))
-        assert counted == LIMIT
+        assert checked(bound, lambda page=page: source.count(page.after, page.until, LIMIT)) == LIMIT
 
 
 def assert_reads_range(using, sql, table, *, is_bounded):

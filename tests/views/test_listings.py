@@ -66,15 +66,13 @@ def test_a_first_listing_needs_two_queries_a_page_and_its_open_end_one(section, 
     # The open end gets new pages at once, or lists new rows in the meantime.
     write_keys(*range(5_003, 5_063), using=section)
     configure(LIVE_SECONDS=0 if seconds == 0 else 3_600)
-    assert crawl() == of_keys(*keys, *range(5_003, 5_063))
-    assert pages()[: len(found) - 1] == found[:-1]
+    assert (crawl(), pages()[: len(found) - 1]) == (of_keys(*keys, *range(5_003, 5_063)), found[:-1])
     assert (pages() == found) == (seconds > 0) != all(0 < len(part) <= 10 for part in contents())
 
 
 def test_listings_of_other_processes_cover_all_keys_too(monkeypatch):
     """With memory of their own, and rows that were written between, processes need not agree."""
-    found = []
-    memories = [LocMemCache(f"worker {number}", {}) for number in range(2)]
+    found, memories = [], [LocMemCache(f"worker {number}", {}) for number in range(2)]
     for memory in memories * 2:
         memory.clear()
         monkeypatch.setattr(caching, "cache", memory)
@@ -125,8 +123,7 @@ class TestALook:
         assert (len(pages()), [found[0], *found[2:]] != pages()) == (len(found) - 1, True)
         # A row that is added there later is on both addresses.
         write_keys(15)
-        assert slugs(found[1]) == ["s15"]
-        assert crawl() == of_keys(*range(1, 11), 15, *range(21, 61))
+        assert (slugs(found[1]), crawl()) == (["s15"], of_keys(*range(1, 11), 15, *range(21, 61)))
         Article.objects.all().delete()
         move(indexes.AGE)
         assert pages() == []
@@ -327,8 +324,7 @@ class TestTheCachedValue:
         write_keys(*range(1, 26))
         index = get(INDEX).content
         listing._kept.clear()
-        assert (queries(INDEX), get(INDEX).content) == (0, index)
-        assert crawl() == of_keys(*range(1, 26))
+        assert (queries(INDEX), get(INDEX).content, crawl()) == (0, index, of_keys(*range(1, 26)))
 
     def test_of_the_most_pages_fits_into_caches_that_bound_values(self):
         page, day = listing.ListedPage, "2026-01-01T12:00:00Z"

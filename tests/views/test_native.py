@@ -6,6 +6,7 @@ import gzip
 import logging
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
@@ -42,10 +43,7 @@ INDEX = "/sitemap.xml"
 
 
 def raising(error):
-    def items(self):
-        raise error
-
-    return declare(Numbers, items=items)(1)
+    return declare(Numbers, items=Mock(side_effect=error))(1)
 
 
 BROKEN = raising(RuntimeError("\x1b[31mno items\nat all"))
@@ -138,14 +136,11 @@ class TestTheHost:
         for response in (get(url, host="evil.example") for url in URLS):
             assert (response.status_code, b"evil.example/" in response.content) == (400, False)
 
-    @pytest.mark.parametrize(
-        ("domain", "host", "expected"),
-        [
-            ("site.example.org", None, "site.example.org"),
-            ("bücher.example", "xn--bcher-kva.example:8443", "xn--bcher-kva.example"),
-            ("пример.рф:8443", "xn--e1afmkfd.xn--p1ai:8443", "xn--e1afmkfd.xn--p1ai:8443"),
-        ],
-    )
+    @pytest.mark.parametrize(("domain", "host", "expected"), [
+        ("site.example.org", None, "site.example.org"),
+        ("bücher.example", "xn--bcher-kva.example:8443", "xn--bcher-kva.example"),
+        ("пример.рф:8443", "xn--e1afmkfd.xn--p1ai:8443", "xn--e1afmkfd.xn--p1ai:8443"),
+    ])  # fmt: skip
     def test_is_that_of_the_site_by_the_scheme_of_the_request(self, settings, domain, host, expected):
         """A site can be stored in Unicode. Without SITE_ID, the host of the request finds it."""
         if host is not None:
@@ -166,7 +161,6 @@ class TestTheHost:
 class TestALanguage:
     def test_of_the_reader_changes_no_section(self, register, route, settings):
         settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware", *settings.MIDDLEWARE]
-
         hooks = {
             "items": lambda self: [f"{translation.get_language()}-{number}" for number in range(3)],
             "location": lambda self, item: f"/{translation.get_language()}/{item}/",
@@ -217,18 +211,13 @@ class TestRobotsTxt:
 
         return served
 
-    @pytest.mark.parametrize(
-        "rules",
-        [
-            *(RULES, RULES.rstrip(), f"{RULES}\n\n", RULES.replace("\n", "\r\n"), gettext_lazy(RULES)),
-            mark_safe("User-agent: *\nDisallow: /private/"),
-            *(f"{RULES}Sitemap: /sitemap.xml", f"{RULES}Sitemap: {BASE}:8443/sitemap.xml"),
-        ],
-        ids=range(8),
-    )
+    @pytest.mark.parametrize("rules", [
+        *(RULES, RULES.rstrip(), f"{RULES}\n\n", RULES.replace("\n", "\r\n"), gettext_lazy(RULES)),
+        mark_safe("User-agent: *\nDisallow: /private/"),
+        *(f"{RULES}Sitemap: /sitemap.xml", f"{RULES}Sitemap: {BASE}:8443/sitemap.xml"),
+    ], ids=range(8))  # fmt: skip
     def test_has_the_rules_first(self, served, rules):
-        expected = f"{str(rules).rstrip()}\n\nSitemap: {BASE}/sitemap.xml\n"
-        assert served(rules=rules, sitemaps={}) == expected
+        assert served(rules=rules, sitemaps={}) == f"{str(rules).rstrip()}\n\nSitemap: {BASE}/sitemap.xml\n"
 
     def test_does_not_repeat_an_index_that_the_rules_list(self, served):
         lines = f"Sitemap: https://a.example/sitemap.xml\r\nsitemap : {BASE.upper()}:443/sitemap.xml  # own"
@@ -250,8 +239,7 @@ def test_a_page_is_not_read_in_the_transaction_of_a_request(register, monkeypatc
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
     write_articles("a")
     register(articles=declare(Articles, get_queryset=get_queryset))
-    assert {get(url).status_code for url in (INDEX, *FORMS)} == {200}
-    assert {*transactions} == {False}
+    assert ({get(url).status_code for url in (INDEX, *FORMS)}, {*transactions}) == ({200}, {False})
 
 
 class TestTheIndex:
@@ -351,13 +339,10 @@ class TestASectionThatFails:
         with pytest.raises(RuntimeError, match="no items"):
             get(INDEX)
 
-    @pytest.mark.parametrize(
-        ("message", "reason"),
-        [
-            ('relation "gone" does not exist', "a table is missing, run manage.py migrate: relation"),
-            ('missing FROM-clause entry for table "gone"\nLINE 1: SELECT', "missing FROM-clause entry"),
-        ],
-    )
+    @pytest.mark.parametrize(("message", "reason"), [
+        ('relation "gone" does not exist', "a table is missing, run manage.py migrate: relation"),
+        ('missing FROM-clause entry for table "gone"\nLINE 1: SELECT', "missing FROM-clause entry"),
+    ])  # fmt: skip
     def test_for_want_of_a_table_is_a_503_for_the_index(self, register, caplog, message, reason):
         """An index without the section would say that its pages are gone.
 
@@ -463,7 +448,6 @@ class TestAPage:
 
 INDEXES = ["/sitemap.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
 PAGES = [f"/sitemap-{name}.xml.gz" for name in ("a-1", "a-2", "a-3", "a-4", "b-1", "b-2", "b-3")]
-
 OTHER_HOST = "other.example.com"
 OTHER_URLS = (
     path("", include("django_sitemaps09.urls"), {"sitemaps": {"b": Numbers(1)}}),

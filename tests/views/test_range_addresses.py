@@ -18,7 +18,6 @@ from tests.support.sections import declare
 from tests.support.sources import KINDS, compiled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-
 keys = st.none() | st.lists(st.text(), min_size=1, max_size=3).map(tuple)
 names = st.text(alphabet=".~,-_:+%/09AZafto\u0663\uff17", max_size=30)
 
@@ -108,14 +107,11 @@ class TestARange:
         settings.SECRET_KEY_FALLBACKS = []
         assert {get(url).status_code for url in urls} == {404}
 
-    @pytest.mark.parametrize(
-        ("pattern", "replacement"),
-        [
-            *((r"to\.\d+", "to.5"), (r"\.to\.\d+", ""), (r"to\.", "to.0"), (r"to\.(\d)", "to.\uff11")),
-            *((r"articles", "others"), (r"\.([\w-]{9})[\w-]\.", r".\1.")),
-            *((r"\.[\w-]{10}\.", ".AAAAAAAAAA."), (r"(\.to\..*?)\.", r".after.1\1.")),
-        ],
-    )
+    @pytest.mark.parametrize(("pattern", "replacement"), [
+        *((r"to\.\d+", "to.5"), (r"\.to\.\d+", ""), (r"to\.", "to.0"), (r"to\.(\d)", "to.\uff11")),
+        *((r"articles", "others"), (r"\.([\w-]{9})[\w-]\.", r".\1.")),
+        *((r"\.[\w-]{10}\.", ".AAAAAAAAAA."), (r"(\.to\..*?)\.", r".after.1\1.")),
+    ])  # fmt: skip
     def test_that_this_site_has_not_signed_is_404_without_a_query(self, pattern, replacement, register):
         register(articles=Articles, others=Articles)
         url = pages()[0]
@@ -138,8 +134,7 @@ def test_a_page_without_lastmods_is_not_modified_at_the_second_visit(using, regi
     write_keys(*range(1, 31), using=using)
     url, *_ = pages()
     with CaptureQueriesContext(connections[using]) as captured:
-        etag = get(url)["ETag"]
-        first = len(captured)
+        etag, first = get(url)["ETag"], len(captured)
         known_pages._entries.clear()
         assert get(url, if_none_match=etag).status_code == 304
     # The rows with their fingerprint, and the fingerprint.

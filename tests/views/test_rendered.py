@@ -32,7 +32,6 @@ from tests.support.sections import Numbers, declare
 from tests.support.sources import compiled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-
 SECTIONS = {"articles": Articles}
 
 
@@ -180,8 +179,7 @@ class TestAFingerprint:
     def test_that_fails_is_not_read_again_within_live_seconds(self, articles, monkeypatch, clock):
         fail = Mock(side_effect=DatabaseError("canceling statement due to statement timeout"))
         monkeypatch.setattr(QuerySource, "fingerprint", fail)
-        assert status(etag_of(if_none_match="other")) == 304
-        assert fail.call_count == 1
+        assert (status(etag_of(if_none_match="other")), fail.call_count) == (304, 1)
 
     def test_of_rendered_rows_is_read_with_them(self, articles):
         """Otherwise, if a change is undone within LIVE_SECONDS, both contents could have the same ETag."""
@@ -238,7 +236,6 @@ def remember(known_request, sitemaps=None):
 @pytest.fixture
 def forbid(monkeypatch):
     """Return a function that lets every compilation of a section and every reading of the cache fail."""
-
     fail = lambda *_: pytest.fail("the section was compiled, or the cache was read")  # noqa: E731
     targets = ((live_pages, "compile_source"), (caching.default, "get"))
     return lambda: [monkeypatch.setattr(*target, fail) for target in targets]
@@ -423,11 +420,9 @@ class TestAKeptPage:
 
     def test_that_is_larger_than_memcached_allows_is_stored_in_parts(self, monkeypatch, renderings):
         monkeypatch.setattr(caching, "_PART", 10)
-        first = get(PAGE).content
-        values = [caches["pages"].get(name) for name in stored_names()]
+        first, values = get(PAGE).content, [caches["pages"].get(name) for name in stored_names()]
         sizes = [len(value[2] if isinstance(value, tuple) else value) for value in values]
-        assert (max(sizes), len(sizes) > 10) == (10, True)
-        assert (get(PAGE).content, renderings) == (first, [1])
+        assert (max(sizes), len(sizes) > 10, get(PAGE).content, renderings) == (10, True, first, [1])
 
     @pytest.mark.parametrize("damage", ["part", "head", "text", "no-parts", "bomb", "not-gzip", "digest"])
     def test_that_is_damaged_or_forged_in_the_cache_is_rendered_again(self, damage, configure, renderings):
@@ -512,9 +507,7 @@ class TestSeveralRequests:
             both_render.wait(10)
             return made(b"own")
 
-        def request(render):
-            pages.append(KEPT.find_or_render("etag", render))
-
+        request = lambda render: pages.append(KEPT.find_or_render("etag", render))  # noqa: E731
         threads = [threading.Thread(target=request, args=[what]) for what in (first, render, render)]
         threads[0].start()
         assert started.wait(30)
@@ -527,6 +520,5 @@ class TestSeveralRequests:
     def test_render_by_themselves_if_the_one_that_renders_takes_too_long(self, monkeypatch):
         monkeypatch.setattr(caching, "_WAIT", 0)
         caches["pages"].add("name:lock", "another", 60)
-        before = time.time()
-        page = KEPT.find_or_render("etag", lambda: made(b"content"))
+        before, page = time.time(), KEPT.find_or_render("etag", lambda: made(b"content"))
         assert (page.document, page.etag, page.rendered_at >= before) == (b"content", "etag", True)

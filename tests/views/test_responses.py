@@ -41,7 +41,6 @@ TYPES |= {"/sitemap.css": "text/css; charset=utf-8", f"/{KEY}.txt": TEXT}
 #: These have no validator and no lifetime.
 PLAIN = {"/robots.txt", f"/{KEY}.txt"}
 FILES = {"/sitemap.xml", f"{PAGE}.gz", "/sitemap-text-1.txt"}
-
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(INDEXNOW_KEY=KEY, CACHE_CONTROL=CACHED)]
 
 
@@ -141,13 +140,10 @@ def test_a_validator_of_a_view_is_compared_as_http_says(site, configure):
     assert [name for name, url in site.urls.items() if "Cache-Control" in get(url).headers] == []
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        *(["http.ConditionalGet"], ["gzip.GZip"], ["http.ConditionalGet", "gzip.GZip"], ["common.Common"]),
-        ["cache.UpdateCache", "gzip.GZip", "cache.FetchFromCache"],
-    ],
-)
+@pytest.mark.parametrize("names", [
+    *(["http.ConditionalGet"], ["gzip.GZip"], ["http.ConditionalGet", "gzip.GZip"], ["common.Common"]),
+    ["cache.UpdateCache", "gzip.GZip", "cache.FetchFromCache"],
+])  # fmt: skip
 def test_middleware_changes_no_validator_and_packs_nothing_twice(site, settings, names):
     """`GZipMiddleware` would compress a gzip file again, and a reader would decompress it only once."""
     plain = {name: get(url).body for name, url in site.urls.items()}

@@ -18,7 +18,6 @@ from tests.support.sections import declare
 from tests.support.several_hosts import SITES, Pages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
-
 BASE_URL = "https://www.example.org"
 
 
@@ -74,8 +73,7 @@ def test_a_view_gives_the_row_of_the_host_or_else_the_current_site_on_that_host(
     second.refresh_from_db()
     assert second.domain == "WWW.example.org"
     second.delete()
-    assert live(url) == [f"{BASE_URL}/of-1/"]
-    assert Site.objects.get_current().domain == "www.example.com"
+    assert (live(url), Site.objects.get_current().domain) == ([f"{BASE_URL}/of-1/"], "www.example.com")
 
 
 @on_each_view
@@ -162,11 +160,10 @@ class TestLiveRowsOfASite:
     def test_are_those_of_the_host_that_is_requested(self, url, section, monkeypatch, register):
         monkeypatch.setitem(SITES, "pages", section)
         register(**SITES)
-        index = url.replace("sitemap-pages-1", "sitemap").replace("-pages", "")
         for number, host in [(1, "a.example"), (2, "b.example")] * 2:
             rows = [f"http://{host}/of-{number}/", f"http://{host}/of-both/"]
             assert [sorted(live(url, f"{host}{port}")) for port in ("", ":8000")] == [rows, rows]
-            [page] = live(index, host)
+            [page] = live(url.replace("sitemap-pages-1", "sitemap").replace("-pages", ""), host)
             assert page.startswith(f"http://{host}/")
 
     @pytest.mark.parametrize("domain", ["b.example", "B.Example", "b.example:8443", "bücher.example"])

@@ -21,9 +21,7 @@ from tests.support.native_views import PAGE, get
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-
-LOGGER = "django_sitemaps09.views"
-LINE = re.compile(r"(.+): (.+) in \d+\.\d{4} seconds(?:, (\d+ [a-z]+))?")
+LOGGER, LINE = "django_sitemaps09.views", re.compile(r"(.+): (.+) in \d+\.\d{4} seconds(?:, (\d+ [a-z]+))?")
 INDEX = "/sitemap.xml"
 LISTING, FIRST = "Section 'articles', listing", "Section 'articles', page 1"
 
@@ -140,8 +138,7 @@ def test_a_request_says_what_has_answered_it_or_why_its_page_does_not_exist(line
 
 def test_every_result_is_documented():
     """The table lists the results that the modules log, and no others."""
-    folder = Path(indexes.__file__).parent
-    code = "".join(path.read_text() for path in folder.rglob("*.py"))
+    code = "".join(path.read_text() for path in Path(indexes.__file__).parent.rglob("*.py"))
     calls = ",\n".join(re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)) + ","
     logged = {*re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', calls)} - {"page", "row"}
     # A fingerprint is also a value that one request builds at a time.
