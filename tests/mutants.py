@@ -81,8 +81,7 @@ class Mutant(NamedTuple):
 
 def mutants_of(module, source):
     """Yield the possible mutants of a module, each with a function that applies it to the yielded tree."""
-    tree = ast.parse(source)
-    lines = source.splitlines()
+    tree, lines = ast.parse(source), source.splitlines()
 
     def visit(node, put, span, inside):
         for kind, after in _changes(node):
@@ -300,8 +299,7 @@ def fork(run, limit=None):
 
     folder = Path(tempfile.mkdtemp(prefix="mutant-"))
     folder.chmod(0o755)  # Tests export as another user.
-    pid = start(inside)
-    ended, status, end = 0, 0, time.monotonic() + (limit or 1e9)
+    pid, ended, status, end = start(inside), 0, 0, time.monotonic() + (limit or 1e9)
     try:
         while not ended and time.monotonic() < end:
             time.sleep(0.02)
@@ -381,8 +379,7 @@ class Contexts:
 
         rows = self.lines(mutant.module)
         names = {name for name, bits in rows if executes(bits)}
-        own = (f"tests/{mutant.room}/", f"tests/test_{mutant.room}")
-        chosen = names & self.seconds.keys()
+        own, chosen = (f"tests/{mutant.room}/", f"tests/test_{mutant.room}"), names & self.seconds.keys()
         if rows and not chosen:
             chosen = {name for name in self.seconds if name.startswith(own)}
             chosen |= {name for name, _ in rows} & self.seconds.keys()
@@ -414,8 +411,7 @@ def judge_all(mutants, jobs, state, database, run):
 def judge(mutant, contexts, run):
     """Run the tests of a mutant until one fails, and then the same ones without the mutant."""
     tests, _ = contexts.tests(mutant)
-    begin, count = time.monotonic(), len(tests)
-    state, by = "not judged", "no test imports the module"
+    begin, count, state, by = time.monotonic(), len(tests), "not judged", "no test imports the module"
     while tests and count - len(tests) < 4:
         limit = min(LIMIT, 20 + 5 * sum(contexts.seconds[name] for name in tests))
         status, killer = fork(partial(run, mutant, tests), limit)

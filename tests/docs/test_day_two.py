@@ -75,8 +75,7 @@ def test_a_section_is_renamed_and_removed(site, register, configure, engine, clo
     assert str(failed("export_sitemaps")[2]).endswith("use --remove products")
     assert (pages(site), engine.submitted) == ([*new, *old], urls)
     said(*REMOVING)
-    assert (pages(site), {*old} < files(site)) == (new, True)
-    assert client.get(f"/{old[0]}").status_code == 404
+    assert (pages(site), {*old} < files(site), client.get(f"/{old[0]}").status_code) == (new, True, 404)
     configure(SERVE_EXPORTED=True)
     assert b"".join(client.get(f"/{old[0]}")) == (site / old[0]).read_bytes()
     refused(site, "not published", *REMOVING[1:])

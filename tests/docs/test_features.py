@@ -137,8 +137,7 @@ def _project(registry, settings, monkeypatch, tmp_path, use_urls):
     package.__path__ = []
     monkeypatch.setitem(sys.modules, "shop", package)
     monkeypatch.setitem(sys.modules, "shop.models", models)
-    settings.SITEMAPS09 = run(SETTINGS, BASE_DIR=tmp_path).SITEMAPS09
-    settings.MEDIA_URL = "/media/"
+    settings.SITEMAPS09, settings.MEDIA_URL = run(SETTINGS, BASE_DIR=tmp_path).SITEMAPS09, "/media/"
     use_urls(*run(URLS).urlpatterns, *PATTERNS)
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
@@ -155,8 +154,7 @@ def use_urls(settings):
 
 @pytest.fixture
 def can(db):
-    category = Category.objects.create(slug="garden")
-    price = Decimal("19.90")
+    category, price = Category.objects.create(slug="garden"), Decimal("19.90")
     return Product.objects.create(category=category, slug="watering-can", updated_at=MOMENT, price=price)
 
 
@@ -306,22 +304,18 @@ VIDEO = f'videos = lambda self, item: [Video("/a.png", "A", "B", player_loc="/pl
 NAMES = literal_eval(inline(REFERENCE, "viewnames = ").partition(" = ")[2])
 
 
-@pytest.mark.parametrize(
-    ("line", "query", "found"),
-    [
-        (inline(REFERENCE, "def location(self, item):"), LOC, [CAN]),
-        (inline(REFERENCE, "lastmod = F("), LASTMOD, ["2026-11-19T08:15:00Z"]),
-        (inline(REFERENCE, "changefreq = "), CHANGEFREQ, ["weekly"]),
-        ("images = lambda self, item: [Image('can.jpg')]", IMAGE, [f"{BASE}/media/can.jpg"]),
-        (VIDEO, "video:video/video:restriction/text()", ["DE AT"]),
-        (VIDEO, "video:video/video:platform/text()", ["tv"]),
-        (VIDEO, "video:video/*/@relationship", ["allow", "deny"]),
-        (declare(StaticViewSitemap, viewnames=NAMES), LOC, [f"{BASE}/", f"{BASE}/about/"]),
-    ],
-)
+@pytest.mark.parametrize(("line", "query", "found"), [
+    (inline(REFERENCE, "def location(self, item):"), LOC, [CAN]),
+    (inline(REFERENCE, "lastmod = F("), LASTMOD, ["2026-11-19T08:15:00Z"]),
+    (inline(REFERENCE, "changefreq = "), CHANGEFREQ, ["weekly"]),
+    ("images = lambda self, item: [Image('can.jpg')]", IMAGE, [f"{BASE}/media/can.jpg"]),
+    (VIDEO, "video:video/video:restriction/text()", ["DE AT"]),
+    (VIDEO, "video:video/video:platform/text()", ["tv"]),
+    (VIDEO, "video:video/*/@relationship", ["allow", "deny"]),
+    (declare(StaticViewSitemap, viewnames=NAMES), LOC, [f"{BASE}/", f"{BASE}/about/"]),
+])  # fmt: skip
 def test_a_class_with_a_line_of_the_page_gives_what_the_page_says(line, query, found, can, both):
-    page = both("products", declared(line) if isinstance(line, str) else line)
-    assert sorted(page.find(query)) == found
+    assert sorted(both("products", declared(line) if isinstance(line, str) else line).find(query)) == found
 
 
 @block_of(*LANGUAGES)
@@ -337,16 +331,13 @@ BLOGS = ["https://blog.example.com/", "https://shop.example.com/", f"{BASE}/blog
 ARTICLE = [f"{BASE}/articles/news/", "weekly", "2026-11-19T08:15:00Z"]
 
 
-@pytest.mark.parametrize(
-    ("snippet", "name", "queries", "found"),
-    [
-        row(*OTHERS, more=["ProductSitemap", [LOC, "xhtml:link/@*"], [CAN, *LINKS]]),
-        row(ELEMENTS, "Elements of your own", more=["ProductSitemap", PRICE, ["EUR", "19.90"]]),
-        row(REFERENCE, "PathTemplate", more=["GuideSitemap", [LOC], [f"{BASE}/guides{CAN[len(BASE) :]}"]]),
-        row(REFERENCE, "Classes and hooks", more=["ArticleSitemap", [LOC, CHANGEFREQ, LASTMOD], ARTICLE]),
-        row(HOSTS_PAGE, "URLs on other hosts", more=["BlogSitemap", [LOC], BLOGS]),
-    ],
-)
+@pytest.mark.parametrize(("snippet", "name", "queries", "found"), [
+    row(*OTHERS, more=["ProductSitemap", [LOC, "xhtml:link/@*"], [CAN, *LINKS]]),
+    row(ELEMENTS, "Elements of your own", more=["ProductSitemap", PRICE, ["EUR", "19.90"]]),
+    row(REFERENCE, "PathTemplate", more=["GuideSitemap", [LOC], [f"{BASE}/guides{CAN[len(BASE) :]}"]]),
+    row(REFERENCE, "Classes and hooks", more=["ArticleSitemap", [LOC, CHANGEFREQ, LASTMOD], ARTICLE]),
+    row(HOSTS_PAGE, "URLs on other hosts", more=["BlogSitemap", [LOC], BLOGS]),
+])  # fmt: skip
 def test_the_section_of_a_page_lists_what_the_page_says(snippet, name, queries, found, can, both):
     Article.objects.create(slug="news", title="News", published_at=MOMENT)
     assert both("section", getattr(run(snippet), name)).find(*queries) == found
@@ -385,8 +376,7 @@ def test_a_text_page_has_one_url_on_each_line(can):
 
 @block_of("docs/howto/large-sites.md", "Keep a date of related rows as a column")
 def test_a_column_keeps_the_newest_date_of_related_rows(snippet, can, both):
-    receive = run(snippet).update_reviewed_at
-    section = declare(model=Product, lastmod=F("reviewed_at"))
+    receive, section = run(snippet).update_reviewed_at, declare(model=Product, lastmod=F("reviewed_at"))
     try:
         days = [Review.objects.create(product=can, created_at=MOMENT + timedelta(day)) for day in (3, 9, 5)]
         assert both("before", section).find(LASTMOD) == ["2026-11-28T08:15:00Z"]
@@ -419,8 +409,7 @@ def test_static_pages_have_dates_of_rows_and_commits(snippet, db, both, settings
         assert shell(f"echo {day} > templates/about.html; git add templates; {commit}") == 0
         assert shell(BUILD) == 0
         sections._registered.pop("pages", None)
-        section = run(snippet)
-        dates = [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z"]
+        section, dates = run(snippet), [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z"]
         assert both(f"pages{day}", section.PageSitemap).find(LASTMOD) == dates
         assert section.DATES["imprint"] == "2026-11-02T08:00:00+01:00"
     with CaptureQueriesContext(connection) as queries:
@@ -497,16 +486,13 @@ def use(settings, module):
     assert checked() == []
 
 
-@pytest.mark.parametrize(
-    ("snippet", "read", "value"),
-    [
-        row(*S3, more=[lambda: (str(conf.base_url), conf.state), (BASE, "private")]),
-        row(S3[0], "Share a cache", more=[lambda: caches.settings["default"]["LOCATION"], REDIS]),
-        row(NOTIFYING, "IndexNow", more=[lambda: conf.submit, True]),
-        row(HEADLESS, "A front end on another host", 1, [lambda: conf.media_url, API_MEDIA]),
-        row(NOTIFYING, "A feed of recent changes", more=[lambda: conf.feed, 1_000]),
-    ],
-)
+@pytest.mark.parametrize(("snippet", "read", "value"), [
+    row(*S3, more=[lambda: (str(conf.base_url), conf.state), (BASE, "private")]),
+    row(S3[0], "Share a cache", more=[lambda: caches.settings["default"]["LOCATION"], REDIS]),
+    row(NOTIFYING, "IndexNow", more=[lambda: conf.submit, True]),
+    row(HEADLESS, "A front end on another host", 1, [lambda: conf.media_url, API_MEDIA]),
+    row(NOTIFYING, "A feed of recent changes", more=[lambda: conf.feed, 1_000]),
+])  # fmt: skip
 def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, settings, monkeypatch):
     monkeypatch.setenv("DJANGO_PRODUCTION", "1")
     use(settings, run(snippet))
@@ -670,8 +656,7 @@ def test_a_project_can_test_its_sitemaps(snippet, products, use_urls):
 def test_a_robots_txt_is_served_with_rules(snippet, db, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")), *run(snippet).urlpatterns)
     first, second, *_, last = live("/robots.txt").decode().splitlines()
-    assert (first, second) == ("User-agent: *", "Disallow: /private/")
-    assert last == f"Sitemap: {BASE}/sitemap.xml"
+    assert (first, second, last) == ("User-agent: *", "Disallow: /private/", f"Sitemap: {BASE}/sitemap.xml")
 
 
 @block_of(BROWSER, "Readable in a browser")
@@ -736,5 +721,4 @@ def test_each_snippet_that_a_test_takes_is_run():
     functions = {name: value for name, value in globals().items() if inspect.isfunction(value)}
     takers = {name: each for name, each in functions.items() if "snippet" in each.__code__.co_varnames}
     assert len(takers) > 20
-    unused = [name for name, each in takers.items() if "run(snippet" not in inspect.getsource(each)]
-    assert unused == []
+    assert [name for name, each in takers.items() if "run(snippet" not in inspect.getsource(each)] == []

@@ -68,12 +68,10 @@ def test_the_tutorial_produces_its_output(tmp_path):
         if step.language == "python":
             write(step, project)
         else:
-            lines = step.text.splitlines()
-            shell("\n".join(line for line in lines if not line.startswith(_SET_UP)))
+            shell("\n".join(line for line in step.text.splitlines() if not line.startswith(_SET_UP)))
     index, page = re.findall(r"<http://127\.0\.0\.1:8000/(\S+)>", PAGES[PAGE])
     live_page, live_index, robots = fetch(page, index, "robots.txt")
-    assert (SHOWN.language, live_page) == ("xml", SHOWN.text)
-    assert f"/{page}.gz</loc>" in live_index
+    assert (SHOWN.language, live_page, f"/{page}.gz</loc>" in live_index) == ("xml", SHOWN.text, True)
     assert "Sitemap: http://127.0.0.1:8000/sitemap.xml" in robots
 
     def files():
@@ -84,8 +82,7 @@ def test_the_tutorial_produces_its_output(tmp_path):
     before = files()
     assert sorted(before) == ["sitemap-books-1.xml.gz", "sitemap.xml"]
     assert gzip.decompress(before[f"{page}.gz"][1]).decode() == SHOWN.text
-    assert "Nothing has changed" in shell(EXPORT.text)
-    assert files() == before
+    assert ("Nothing has changed" in shell(EXPORT.text), files()) == (True, before)
     assert fetch(page) == [SHOWN.text]
 
 

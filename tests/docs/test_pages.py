@@ -73,10 +73,9 @@ def commands(text):
 
 IN_BLOCKS = [(str(b), line) for b in BLOCKS if b.language in ("sh", "text") for line in commands(b.text)]
 IN_TEXTS = [
-    (page, line)
-    for page, text in PAGES.items()
+    (page, line) for page, text in PAGES.items()
     for line in re.findall(r"`([^`\n]*manage\.py [^`\n]+)`", text.replace("\\\n", " "))
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("page", "line"), dict.fromkeys([*IN_BLOCKS, *IN_TEXTS]))
@@ -127,8 +126,7 @@ def links(page):
 def anchors(page):
     found = set()
     for heading in re.findall(r"^#+ (.+)$", without_code(PAGES[page]), re.MULTILINE):
-        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
-        number = 0
+        plain, number = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-"), 0
         while (anchor := f"{plain}-{number}" if number else plain) in found:
             number += 1
         found.add(anchor)
@@ -215,36 +213,30 @@ AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemap
 TOOLS = (".tools.audit", ".tools.suggestions")
 
 
-@pytest.mark.parametrize(
-    ("page", "heading", "expected"),
-    [
-        ("commands", "Verification", fields_of(Verification) | {"failures"}),
-        ("commands", "`manage.py submit_sitemaps`", fields_of(Submission, EndpointReport) | {"failures"}),
-        ("commands", AUDITING, {*AUDIT.as_dict()}),
-        ("docs/howto/notify", "Run your own code", fields_of(Published)),
-        ("public", "`django_sitemaps09.exceptions`", {each.__name__ for each in EXCEPTIONS}),
-        ("public", "`django_sitemaps09.signals`", SIGNALS),
-        ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
-        *(
-            ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
-            for name in PUBLIC
-        ),
-    ],
-)
+@pytest.mark.parametrize(("page", "heading", "expected"), [
+    ("commands", "Verification", fields_of(Verification) | {"failures"}),
+    ("commands", "`manage.py submit_sitemaps`", fields_of(Submission, EndpointReport) | {"failures"}),
+    ("commands", AUDITING, {*AUDIT.as_dict()}),
+    ("docs/howto/notify", "Run your own code", fields_of(Published)),
+    ("public", "`django_sitemaps09.exceptions`", {each.__name__ for each in EXCEPTIONS}),
+    ("public", "`django_sitemaps09.signals`", SIGNALS),
+    ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
+    *(
+        ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
+        for name in PUBLIC
+    ),
+])  # fmt: skip
 def test_a_table_has_exactly_the_names_that_exist(page, heading, expected):
     assert {name for name in names(section(page, heading)) if name[0] != "-"} == expected
 
 
-@pytest.mark.parametrize(
-    ("page", "heading", "form", "expected"),
-    [
-        ("commands", "Report", "`{}`", fields_of(Report, SectionReport) | {"urls", "bytes", "size"}),
-        ("commands", "Verification", "`{}`", {*DamagedFile._fields}),
-        ("commands", SUGGESTING, "| `{}` |", fields_of(Suggestion)),
-        ("commands", AUDITING, "`{}`", fields_of(Finding)),
-        ("public", "`django_sitemaps09.urls`", f"`{urls.app_name}:{{}}`", URLS),
-    ],
-)
+@pytest.mark.parametrize(("page", "heading", "form", "expected"), [
+    ("commands", "Report", "`{}`", fields_of(Report, SectionReport) | {"urls", "bytes", "size"}),
+    ("commands", "Verification", "`{}`", {*DamagedFile._fields}),
+    ("commands", SUGGESTING, "| `{}` |", fields_of(Suggestion)),
+    ("commands", AUDITING, "`{}`", fields_of(Finding)),
+    ("public", "`django_sitemaps09.urls`", f"`{urls.app_name}:{{}}`", URLS),
+])  # fmt: skip
 def test_a_section_names_all_that_exists(page, heading, form, expected):
     assert {name for name in expected if form.format(name) not in section(page, heading)} == set()
 
@@ -287,17 +279,12 @@ def test_every_check_is_in_the_table_with_its_meaning_and_what_to_do_and_no_othe
     table = rows(PAGE["checks"])
     assert len(codes) > 50
     listed = [name for row in table for name in re.findall(r"`(sitemaps09\.[^`]+)`", row[0])]
-    assert sorted(listed) == sorted(codes)
-    assert [row for row in table if len(row) != 3 or not all(row)] == []
+    assert (sorted(listed), [row for row in table if len(row) != 3 or not all(row)]) == (sorted(codes), [])
 
 
 #: What contrib's class has for every sitemap, and what this package adds to each class.
-HOOKS = {
-    name
-    for kind in (contrib.Sitemap, Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap)
-    for name in {*vars(kind), *get_annotations(kind)}
-    if not name.startswith("_")
-}
+HOOKS = {name for kind in (contrib.Sitemap, Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap)
+         for name in {*vars(kind), *get_annotations(kind)} if not name.startswith("_")}  # fmt: skip
 #: Names that no declaration sets, but views read.
 READ_BY_VIEWS = {"get_domain", "get_latest_lastmod", "get_protocol", "get_urls", "paginator"}
 

@@ -149,8 +149,7 @@ def checked(fetch, name):
     length, encoding = headers.get("Content-Length"), headers.get("Content-Encoding")
     assert length is None or int(length) == len(content)
     kind = name.rpartition(".")[2]
-    given = (headers.get("Content-Type") or "").partition(";")[0]
-    assert given in TYPES.get(kind, ("text/plain",)), name
+    assert (headers.get("Content-Type") or "").partition(";")[0] in TYPES.get(kind, ("text/plain",)), name
     assert kind != "gz" or encoding is None, name
     return gzip.decompress(content) if "gz" in kind or encoding == "gzip" else content
 
@@ -288,8 +287,7 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path, folder):
         servers[1].rename(tmp_path / "away")
         assert publish(2, 0) != 0
         (tmp_path / "away").rename(servers[1])
-        assert [(web / "current").resolve().name for web in servers] == ["1", "1"]
-        assert crawl(fetch) == before
+        assert ([(web / "current").resolve().name for web in servers], crawl(fetch)) == (["1", "1"], before)
         assert publish(2, 1) == 1
         assert crawl(fetch) == expected() != before
     for web in servers:
@@ -716,8 +714,7 @@ class TestACdn:
     def test_shows_exported_files_after_a_purge(self, cdn, served, folder):
         run_export(folder)
         with served() as server_url:
-            address = cdn(server_url, "proxy_cache_valid 200 1d;")
-            rows = expected()
+            address, rows = cdn(server_url, "proxy_cache_valid 200 1d;"), expected()
             assert crawl(over_http(address)) == rows
             change_rows()
 

@@ -45,8 +45,7 @@ def path(*parts):
 class Twins:
     def __init__(self, folder, using, settings, clock):
         self.folder, self.using, self.settings, self.clock = folder, using, settings, clock
-        self.articles = Article.objects.using(using)
-        self.attributes, self.keys, self.options = {}, {}, {}
+        self.articles, self.attributes, self.keys, self.options = Article.objects.using(using), {}, {}, {}
         clock.time = START
 
     def section(self):
@@ -57,8 +56,7 @@ class Twins:
     def run(self, after=timedelta(hours=1), *, both_whole=False):
         """Run both exports, and return the report of the one that may skip pages."""
         self.clock.time += after
-        found = []
-        wanted = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
+        found, wanted = [], {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial", **self.keys}
         # Each override of the setting slows down later accesses, so skip it if the value is the same.
         if getattr(configured, "SITEMAPS09", None) != wanted:
             self.settings.SITEMAPS09 = wanted
@@ -84,15 +82,10 @@ class Twins:
 def twins(snapshot_using, settings, clock, tmp_path):
     categories = [CategoryFactory(using=snapshot_using, slug=slug) for slug in ("red", "blue")]
     Article.objects.using(snapshot_using).bulk_create(
-        Article(
-            pk=10 * number,
-            slug=f"a{number}",
-            category=categories[number % 2],
-            updated=OLD + timedelta(days=number % 7, hours=number),
-            weight="0.5",
-        )
+        Article(pk=10 * number, slug=f"a{number}", category=categories[number % 2],
+                updated=OLD + timedelta(days=number % 7, hours=number), weight="0.5")
         for number in range(1, ROWS + 1)
-    )
+    )  # fmt: skip
     yield Twins(tmp_path, snapshot_using, settings, clock)
     set_script_prefix("/")
 
@@ -345,8 +338,7 @@ def test_pages_that_are_skipped_are_not_read_and_in_the_report_with_their_number
     fewer, more = counts
     # They are for a sample of rows, the type of the key, the fingerprint of a page, and those of the
     # rest. SQLite has no hash function, so it returns the columns of each page.
-    assert more > PAGES
-    assert fewer == (more if connections[twins.using].vendor == "sqlite" else 4)
+    assert (more > PAGES, fewer) == (True, more if connections[twins.using].vendor == "sqlite" else 4)
 
 
 def test_all_pages_are_skipped_after_a_full_run_if_hashes_are_cheap(twins):
@@ -387,8 +379,7 @@ def test_a_page_that_changed_or_was_damaged_is_written_and_others_are_skipped(tw
 def test_no_page_is_skipped_if_another_version_hashed_rows_in_another_way(twins):
     twins.settled()
     state = twins.folder / "changed" / ".sitemaps09"
-    found = manifest.read(LocalStore(state))
-    pages = []
+    found, pages = manifest.read(LocalStore(state)), []
     for page in found.sections["a"].pages:
         hash = page.fingerprint.hash
         other = hash[::-1] if isinstance(hash, str) else HASHES - 1 - hash
@@ -513,11 +504,9 @@ KINDS = {
     "columns, changed only": (COLUMNS, True), "columns": (COLUMNS, False),
     "methods": ({"location": lambda self, item: item.slug}, False), "languages": (LANGUAGES, True),
 }  # fmt: skip
-PARAMETERS = [
-    pytest.param(alias, kind, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{kind}")
-    for alias in ALIASES
-    for kind in (KINDS if alias == "default" else ["columns, changed only"])
-]
+PARAMETERS = [pytest.param(alias, kind, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{kind}")
+              for alias in ALIASES
+              for kind in (KINDS if alias == "default" else ["columns, changed only"])]  # fmt: skip
 
 
 @pytest.mark.usefixtures("cached_site")
@@ -526,8 +515,7 @@ PARAMETERS = [
 @pytest.mark.parametrize(("using", "kind"), PARAMETERS, indirect=["using"])
 @pytest.mark.parametrize("name", LISTED)
 def test_a_second_export_of_a_section_that_skips_many_items_writes_nothing(name, kind, using, folder):
-    is_listed, (hooks, changed_only) = LISTED[name], KINDS[kind]
-    rows = Article.objects.using(using)
+    is_listed, (hooks, changed_only), rows = LISTED[name], KINDS[kind], Article.objects.using(using)
     slugs = (f"/{number}/" if is_listed(number) else f"no#{number}" for number in range(400))
     rows.bulk_create(Article(pk=key, slug=slug) for key, slug in enumerate(slugs, 1))
     section = declare(queryset=rows.all(), limit=LIMIT, **hooks)
@@ -539,8 +527,7 @@ def test_a_second_export_of_a_section_that_skips_many_items_writes_nothing(name,
     # Items without most languages are listed. Others are counted once, however often a page is rendered.
     most, least = (3, 1) if hooks is LANGUAGES else (1, 0)
     counts = [most if is_listed(number) else least for number in range(400)]
-    assert (first.failure, first.skipped_items) == (None, counts.count(0))
-    assert run().written == ()
+    assert (first.failure, first.skipped_items, run().written) == (None, counts.count(0), ())
     found = [url for page in listed_pages(folder) for url in urls(folder, page)]
     assert len(found) == len({*found}) == sum(counts)
     assert len(listed_pages(folder)) <= 2 * -(-sum(counts) // LIMIT) + 2

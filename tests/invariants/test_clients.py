@@ -82,8 +82,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def base(tmp_path):
-    handler = partial(Handler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         base = f"http://127.0.0.1:{server.server_port}"
@@ -91,8 +90,7 @@ def base(tmp_path):
         sections = {"a": listing(PATHS, location=lambda self, item: item), "b": listing(range(60), **pairs)}
         try:
             robots = tmp_path / "robots.txt"
-            report = export(base_url=base, output=tmp_path, robots=robots, sitemaps=sections)
-            assert report.failures == []
+            assert export(base_url=base, output=tmp_path, robots=robots, sitemaps=sections).failures == []
             yield base
         finally:
             server.shutdown()

@@ -148,8 +148,7 @@ def test_each_url_that_differs_is_submitted_once(tmp_path, engine, configure, mo
     monkeypatch.setattr("django_sitemaps09.export.notify.client.PAUSE", -1.0)
     edits = Edits()
     edits.add(ROWS)
-    folders = [tmp_path / host.removeprefix("https://") for host in HOSTS]
-    old = [{}, {}]
+    folders, old = [tmp_path / host.removeprefix("https://") for host in HOSTS], [{}, {}]
     for run in range(RUNS):
         is_broken, is_removed = run % 6 == 3, run % 6 == 5
         # Nothing moves to or from a section while it fails.

@@ -57,27 +57,24 @@ def test_crawlers_find_all_rows_whatever_happens(using, name, register):
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "steps",
-    [
-        # Other bounds than those of a crawl under way.
-        "slow_crawl, evict 1, delete_range 0.5, wait 302, index, read_on 99",
-        # More rows in a range than the protocol allows.
-        "bulk_together 5, crawl, wait 61, crawl, settle, mixed_crawl",
-        # Another process goes on with a listing.
-        "wait 302, killed 5, crawl, wait 11, mixed_crawl, settle",
-        # A listing is lost just before the database fails.
-        "evict 1, restart, restart, database_fails, wait 61, crawl",
-        # An export divides a page that a crawl under way knows by its number.
-        "export, wait 11, slow_crawl, bulk_together 1, export, wait 11, read_on 99, mixed_crawl",
-        "delete_range 0.9, export, settle, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
-        "delete_range 0.7, export, wait 302, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
-        # An export lets one page grow and removes others. Another process has just read the one before.
-        "export, wait 295, crawl, delete_range 0.5, export, wait 5, wait 1, mixed_crawl, any_page 20",
-        # All pages of an export are gone, and a single one comes.
-        "export, delete_range 1, export, wait 121, append_many 4, delete_range 0.8, wait 400, crawl",
-    ],
-)
+@pytest.mark.parametrize("steps", [
+    # Other bounds than those of a crawl under way.
+    "slow_crawl, evict 1, delete_range 0.5, wait 302, index, read_on 99",
+    # More rows in a range than the protocol allows.
+    "bulk_together 5, crawl, wait 61, crawl, settle, mixed_crawl",
+    # Another process goes on with a listing.
+    "wait 302, killed 5, crawl, wait 11, mixed_crawl, settle",
+    # A listing is lost just before the database fails.
+    "evict 1, restart, restart, database_fails, wait 61, crawl",
+    # An export divides a page that a crawl under way knows by its number.
+    "export, wait 11, slow_crawl, bulk_together 1, export, wait 11, read_on 99, mixed_crawl",
+    "delete_range 0.9, export, settle, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
+    "delete_range 0.7, export, wait 302, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
+    # An export lets one page grow and removes others. Another process has just read the one before.
+    "export, wait 295, crawl, delete_range 0.5, export, wait 5, wait 1, mixed_crawl, any_page 20",
+    # All pages of an export are gone, and a single one comes.
+    "export, delete_range 1, export, wait 121, append_many 4, delete_range 0.8, wait 400, crawl",
+])  # fmt: skip
 def test_crawlers_find_all_rows_after(steps, seed, register):
     names = [step.partition(" ") for step in f"crawl, wait 400, crawl, {steps}".split(", ")]
     steps = tuple(Step(name, n % 2, float(amount or 0), seed) for n, (name, _, amount) in enumerate(names))

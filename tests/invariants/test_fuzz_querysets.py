@@ -93,8 +93,7 @@ def check(case):
         assert is_late, f"refused late: {error}"  # noqa: PT017
         return f"refused late: {error}"
     assert not (errors and items), f"{errors} are no errors"
-    ranged = isinstance(source, QuerySource)
-    rows = expected(case, items)
+    ranged, rows = isinstance(source, QuerySource), expected(case, items)
     for name, reader in {
         "native": native_pages, "exported": partial(exported_pages, again=case.limit == 2),
         "compatible": lambda section: [(None, compatible(section))],
@@ -165,8 +164,7 @@ def parts():
 @pytest.mark.parametrize(("using", "use_tz", "part", "size"), list(parts()))
 def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part, size, monkeypatch):
     require(using)
-    outcomes = Counter()
-    options = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+    outcomes, options = Counter(), {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
     with override_settings(USE_TZ=use_tz, SITEMAPS09=options):
         seed = f"{SEED}:{using}:{use_tz}:{part}"
         known = {kind: write(kind, seed, using) for kind in KINDS}

@@ -237,8 +237,7 @@ class TestAPublicationWhoseStagedFilesAreLost:
     def test_is_guarded_by_how_many_urls_there_were(self, unverified):
         Article.objects.filter(pk__gt=20).delete()
         before = published.states(unverified)
-        report = export(output=unverified, sitemaps={"a": articles()})
-        assert "from 400 to 20" in report.sections[0].failure
+        assert "from 400 to 20" in export(output=unverified, sitemaps={"a": articles()}).sections[0].failure
         assert published.states(unverified) == before
 
 
@@ -309,8 +308,7 @@ def test_a_refused_write_keeps_published_files_and_the_next_run_is_current(setti
         for name in named(earlier):
             urls_of(found, name)
         assert export(sitemaps=sitemaps).failures == []
-        found = storage.contents()
-        expected = slugs(*Article.objects.values_list("pk", flat=True))
+        found, expected = storage.contents(), slugs(*Article.objects.values_list("pk", flat=True))
         assert sorted(indexed(found)) == sorted(f"{BASE}{path}" for path in expected), point
         for name in named(earlier):
             urls_of(found, name)
@@ -326,8 +324,7 @@ def test_a_refused_write_keeps_published_files_and_the_next_run_is_current(setti
 def assert_is_clean(storage, found):
     names = [name for part in storage.listdir(".sitemaps09") for name in part]
     assert [name for name in names if name.startswith(("run-", "probe-", "journal"))] == []
-    manifest = manifests.read(stores.state_store(stores.target_store(None)))
-    for name, record in manifest.sections.items():
+    for name, record in manifests.read(stores.state_store(stores.target_store(None))).sections.items():
         for page in record.pages:
             content = gzip.decompress(found[f"sitemap-{name}-{page.number}.xml.gz"])
             assert sha256(content).hexdigest() == page.digest

@@ -52,8 +52,7 @@ from tests.support.ways import WAYS, by, changed_only, compatible_index
 
 # Django warns on its own pages; what they list is asserted.
 pytestmark = [
-    pytest.mark.usefixtures("small_slices"),
-    pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
+    pytest.mark.usefixtures("small_slices"), pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
     pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
     pytest.mark.parametrize(
         ("using", "way"),
@@ -274,10 +273,8 @@ NEWEST = Max("visits__at")
 OF_SOME = Coalesce(Max("visits__at", filter=Q(visits__article__slug__gt="a05")), F("updated"))
 LATER = Case(When(updated__lt=NEWEST, then=NEWEST), default=F("updated"))
 WRITTEN = Exists(Comment.objects.filter(article=OuterRef("pk")))
-CHANGEFREQ = Case(
-    When(category__slug="one", then=Value("daily")), When(WRITTEN, then=Value("weekly")),
-    default=Value("monthly"),
-)  # fmt: skip
+CHANGEFREQ = Case(When(category__slug="one", then=Value("daily")), When(WRITTEN, then=Value("weekly")),
+                  default=Value("monthly"))  # fmt: skip
 ROUTE, METHOD = Route("article", slug=F("slug")), lambda _, item: f"/articles/{item.slug}/"
 
 
@@ -603,8 +600,7 @@ def a_generated_key(rows):
 
 @case
 def a_table_of_extra_beside_a_join_of_the_same_table(rows):
-    queryset = rows.extra(**VISITS).order_by("pk")
-    newest = Max("category__article__visits__at")
+    queryset, newest = rows.extra(**VISITS).order_by("pk"), Max("category__article__visits__at")
     return section_of(queryset, lastmod=newest), {*of_rows(queryset, rows.annotate(made=newest))}
 
 
@@ -814,8 +810,7 @@ REFUSED = {
         lambda rows: section_of(
             rows.annotate(n=Count("comments"), first=Min("updated")).filter(n=2), lastmod=OF_FIRST
         ),
-        ("E066", "Subquery"),
-        "the declared `lastmod` has an aggregate",
+        ("E066", "Subquery"), "the declared `lastmod` has an aggregate",
     ),
     "equal evaluated dicts of rows with different values": (
         lambda rows: evaluated(rows.values("published"), lastmod=F("updated")), (),
@@ -829,7 +824,6 @@ def test_a_queryset_that_cannot_be_read_is_refused_by_each_way(name, way, shelf)
     build, checked, message = REFUSED[name]
     section = build(shelf)
     found, errors = WAYS[way](section)
-    assert found == []
-    assert message in " ".join(errors)
+    assert (found, message in " ".join(errors)) == ([], True)
     texts = [f"{each.id} {each.hint}" for each in checks.check_declarations([section]) if each.level >= 40]
     assert all(part in " ".join(texts) for part in checked)

@@ -114,8 +114,7 @@ def test_our_schemas_accept_valid_documents_and_reject_invalid_ones():
 def test_the_schemas_of_others_agree():
     if not SHARED.exists():
         pytest.skip("no schemas of others are beside this checkout")
-    shared = Schemas(SHARED)
-    documents = [etree.fromstring(document) for document in [*VALID, *INVALID]]
+    shared, documents = Schemas(SHARED), [etree.fromstring(document) for document in [*VALID, *INVALID]]
     assert [*map(shared.validate, documents)] == [True] * len(VALID) + [False] * len(INVALID)
 
 

@@ -136,8 +136,7 @@ VALUES = [
     # A video of the page itself.
     *(("videos", lambda url=url: [*video(content_loc=url), VIDEO], EACH["videos"][1], "videos: ")
      for url in ("/2/", f"{BASE}/2/", "//www.example.com/2/")),
-    ("news", None, [], ""),
-    ("news", THE_NEWS, [*WRITTEN_NEWS, "news:title=Title"], ""),
+    ("news", None, [], ""), ("news", THE_NEWS, [*WRITTEN_NEWS, "news:title=Title"], ""),
     ("news", lambda: News("The Times", "en", NOW - timedelta(days=2), "Old"), [], ""),
     *(("news", bad, [], "news: ") for bad in ([THE_NEWS], 5, "news", IMAGE, False, lambda: 1 / 0)),
     ("news", lambda: News("The Times", "en", NOW, ""), [],
@@ -286,10 +285,8 @@ FR, BARE, ANY = (
 MORE_THAN_ONCE = "item 2, alternates: ValueError: the links contain the language"
 #: Attributes of a section, the entries of its second item, and the beginning of the error.
 LANGUAGES = [
-    ({}, BARE, ""),
-    ({"x_default": True}, BARE, ""),
-    ({"alternates": True}, linked(*CODES), ""),
-    (ANY, linked(*CODES, more=["x-default=@/2/"]), ""),
+    ({}, BARE, ""), ({"x_default": True}, BARE, ""),
+    ({"alternates": True}, linked(*CODES), ""), (ANY, linked(*CODES, more=["x-default=@/2/"]), ""),
     *((x_default(value), linked(*CODES), "") for value in (False, None, "")),
     (x_default(True), linked(*CODES, more=["x-default=@/2/"]), ""),
     (x_default("/start/"), linked(*CODES, more=["x-default=@/start/"]), ""),
@@ -302,8 +299,7 @@ LANGUAGES = [
     ({**x_default(True), "languages": ["de"]}, linked("de"), ""),
     (languages(["de"], **ANY), linked("de"), ""),
     (languages(["en", "de"], **ANY), linked("en", "de", more=["x-default=@/2/"]), ""),
-    (languages(["fr"], **ANY), linked("fr"), ""),
-    (languages([], **ANY), {}, ""),
+    (languages(["fr"], **ANY), linked("fr"), ""), (languages([], **ANY), {}, ""),
     *((languages(lambda kind=kind: kind(["de", "en"])), {"/en/2/": [], "/de/2/": []}, "")
      for kind in (set, iter)),
     # Links of a method are added to those of the languages.
@@ -440,14 +436,11 @@ def test_space_around_the_url_of_an_image_does_not_change_it(space):
 LINKS = [("en", "https://a.example/1/"), ("de", "https://www.example.de/")]
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        # Links that do not name the item, and the video of the page itself.
-        {"alternates": lambda self, item: LINKS},
-        {"videos": lambda self, item: video(content_loc="https://b.example/1/")},
-    ],
-)
+@pytest.mark.parametrize("declared", [
+    # Links that do not name the item, and the video of the page itself.
+    {"alternates": lambda self, item: LINKS},
+    {"videos": lambda self, item: video(content_loc="https://b.example/1/")},
+])  # fmt: skip
 def test_the_page_itself_is_that_of_its_host(folder, declared):
     """Links and videos are skipped on the host where they are invalid, and on no other."""
     hosts = {f"{name}.example": folder / f"{name}.example" for name in "ab"}

@@ -61,38 +61,31 @@ def test_an_error_exits_with_1_and_the_table_or_json_says_what_and_where(audited
     figures = {"urls": 3, "documents": 3, "pages": 0, "errors": 1, "warnings": 0}
     assert {name: report[name] for name in figures} == figures
     finding = {"rule": "url-duplicate", "severity": "error", "count": 1, "accepted": 0}
-    assert report["findings"] == [{**finding, "examples": [f"{PAGE}:4: {BASE}/words/a/"]}]
-    assert status == 1
+    assert (report["findings"], status) == ([{**finding, "examples": [f"{PAGE}:4: {BASE}/words/a/"]}], 1)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("changes", "arguments", "status", "words"),
-    [
-        # A warning fails only a strict audit.
-        ({PAGE: AMBIGUOUS}, [], 0, "lastmod-ambiguous      warning"),
-        ({PAGE: AMBIGUOUS}, ["--strict"], 1, ""),
-        # Agents are checked in addition.
-        ({"robots.txt": NEWSBOT}, [], 0, ""),
-        ({"robots.txt": NEWSBOT}, ["--agent", "Newsbot"], 1, f"{BASE}/words/a/ is forbidden for Newsbot"),
-        # Another base URL than that of the project
-        (sound(ELSEWHERE), [], 1, ""),
-        (sound(ELSEWHERE), ["--base-url", ELSEWHERE], 0, ""),
-        ({PAGE: urlset(url(f"{ELSEWHERE}/a/"))}, [], 1, "Check `BASE_URL`"),
-        # Names and URLs of a site cannot control the terminal.
-        ({"sitemap.xml": index("%1B[31m.xml")}, ["--verbosity", 2], 1, "\\x1b[31m.xml"),
-        (
-            {"robots.txt": f"Sitemap: {BASE}/a.txt", "a.txt": f"{BASE}/\x1b[31mred\x9b\n"},
-            ["--verbosity", 2],
-            1,
-            "\\x1b[31mred",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "arguments", "status", "words"), [
+    # A warning fails only a strict audit.
+    ({PAGE: AMBIGUOUS}, [], 0, "lastmod-ambiguous      warning"),
+    ({PAGE: AMBIGUOUS}, ["--strict"], 1, ""),
+    # Agents are checked in addition.
+    ({"robots.txt": NEWSBOT}, [], 0, ""),
+    ({"robots.txt": NEWSBOT}, ["--agent", "Newsbot"], 1, f"{BASE}/words/a/ is forbidden for Newsbot"),
+    # Another base URL than that of the project
+    (sound(ELSEWHERE), [], 1, ""), (sound(ELSEWHERE), ["--base-url", ELSEWHERE], 0, ""),
+    ({PAGE: urlset(url(f"{ELSEWHERE}/a/"))}, [], 1, "Check `BASE_URL`"),
+    # Names and URLs of a site cannot control the terminal.
+    ({"sitemap.xml": index("%1B[31m.xml")}, ["--verbosity", 2], 1, "\\x1b[31m.xml"),
+    (
+        {"robots.txt": f"Sitemap: {BASE}/a.txt", "a.txt": f"{BASE}/\x1b[31mred\x9b\n"},
+        ["--verbosity", 2], 1,
+        "\\x1b[31mred",
+    ),
+])  # fmt: skip
 def test_the_status_and_the_output_are_those_of_the_site(audited, changes, arguments, status, words):
     output, *rest = audited(changes, *arguments)
-    assert rest[0] == status
-    assert words in output
+    assert (rest[0], words in output) == (status, True)
     assert not {"\x1b", "\x9b"} & {*output}
 
 
@@ -105,12 +98,10 @@ def test_more_verbosity_names_each_document_and_shows_all_examples(audited):
 def test_a_site_over_http_is_read_with_pages_and_advice_names_no_setting():
     with site(lambda base: dict.fromkeys(["words/a/", "words/b/", "about/"], "text")) as base:
         output, status, _ = said("--url", base, "--fetch", "all", "--rate", "0")
-    assert status == 0
-    assert "read 3 documents with 3 URLs, 3 pages fetched in " in output
+    assert (status, "read 3 documents with 3 URLs, 3 pages fetched in " in output) == (0, True)
     with site(lambda base: {PAGE: urlset(url(f"{ELSEWHERE}/a/", base=base))}) as base:
         output, status, _ = said("--url", base)
-    assert status == 1
-    assert "List it in a document on its host.\n" in output
+    assert (status, "List it in a document on its host.\n" in output) == (1, True)
 
 
 def test_a_baseline_accepts_what_it_was_written_for_and_no_more(audited, tmp_path):
@@ -119,8 +110,7 @@ def test_a_baseline_accepts_what_it_was_written_for_and_no_more(audited, tmp_pat
     accepted = {"url-duplicate": 1, "url-duplicate-across": 1, "lastmod-ambiguous": 1}
     assert json.loads(baseline.read_text()) == accepted
     output, status, _ = audited(DUPLICATE | {OTHER: AMBIGUOUS}, "--baseline", baseline, "--strict")
-    assert status == 0
-    assert "url-duplicate          error             1          1" in output
+    assert (status, "url-duplicate          error             1          1" in output) == (0, True)
     assert "List it once" not in output
     assert audited({PAGE: urlset(url(), url(), url())}, "--baseline", baseline)[1] == 1
     baseline.write_text('{"url-host": 10}')
@@ -133,28 +123,23 @@ def test_an_invalid_baseline_exits_with_2(audited, tmp_path, text):
     assert audited({}, "--baseline", tmp_path / "baseline.json")[:2] == ("", 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        *((f"--{name} does-not-exist", 2) for name in ("dir", "baseline")),
-        *((arguments, 2) for arguments in ("--url sitemap.xml", "--base-url example", "--fetch -1")),
-        *((f"--rate {rate}", 2) for rate in ("-1", "nan")),
-        # These cannot be parsed.
-        *((arguments, 1) for arguments in ("--dir a --url b", "--fetch some", "--format xml")),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "status"), [
+    *((f"--{name} does-not-exist", 2) for name in ("dir", "baseline")),
+    *((arguments, 2) for arguments in ("--url sitemap.xml", "--base-url example", "--fetch -1")),
+    *((f"--rate {rate}", 2) for rate in ("-1", "nan")),
+    # These cannot be parsed.
+    *((arguments, 1) for arguments in ("--dir a --url b", "--fetch some", "--format xml")),
+])  # fmt: skip
 def test_invalid_arguments_exit_with_a_status_of_their_own(arguments, status):
     assert said(*arguments.split())[:2] == ("", status)
 
 
 def test_a_url_with_a_second_scheme_and_a_missing_library_are_named(audited, monkeypatch):
     _, status, error = said("--url", "https://https://www.example.com/")
-    assert status == 2
-    assert "contains a second scheme before the path" in error
+    assert (status, "contains a second scheme before the path" in error) == (2, True)
     monkeypatch.setattr(urls, "protego", None)
     _, status, error = audited({})
-    assert status == 2
-    assert "needs protego. Install the extra `audit`" in error
+    assert (status, "needs protego. Install the extra `audit`" in error) == (2, True)
 
 
 def test_an_interrupted_audit_exits_with_130_without_a_traceback(monkeypatch, audited):

@@ -59,17 +59,14 @@ TEMPLATES = [
     ([], {"mobile.xml": OWN}, view(views.sitemap, {**MOBILE, "sitemaps": OTHERS})),
     ([], {"sitemap.xml": OWN}, view(views.sitemap, {"sitemaps": OTHERS}), path("my", lambda _: 0, MOBILE)),
     # Those that add nothing to a stock one, and those that may
-    *(
-        ([], {name: text})
-        for name in ("sitemap.xml", "sitemap_index.xml")
-        for text in (f'{{% extends "{name}" %}}\n', (STOCK / name).read_text().replace("\n", "\r\n  "))
-    ),
+    *(([], {name: text}) for name in ("sitemap.xml", "sitemap_index.xml")
+      for text in (f'{{% extends "{name}" %}}\n', (STOCK / name).read_text().replace("\n", "\r\n  "))),
     (["sitemap.xml"], {"sitemap.xml": EXTENDED + "{% block urls %}{{ block.super }}{% endblock %}"}),
     *((["sitemap.xml"], {"sitemap.xml": text}) for text in ("{% extends nothing %}", "")),
     (["mobile.xml"], {"sitemap.xml": '{% extends "mobile.xml" %}', "mobile.xml": OWN}),
     # Those that cannot be compiled or do not exist
     ([], {"sitemap.xml": "{% no_such_tag %}"}, view(views.sitemap, {**MOBILE, "template_name": "no.xml"})),
-]
+]  # fmt: skip
 
 
 def engine(*folders):
@@ -100,13 +97,10 @@ def test_templates_that_add_to_entries_are_named_in_one_line(row, tmp_path, warn
     assert not named or ("do not use these templates" in output and "extensions" in output)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({}, {"TEMPLATES": []}, {"TEMPLATES": engine(STOCK)}, {"TEMPLATES": engine(), "ROOT_URLCONF": ""}),
-        {"TEMPLATES": [{"BACKEND": "no.such.Engine"}]},
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    *({}, {"TEMPLATES": []}, {"TEMPLATES": engine(STOCK)}, {"TEMPLATES": engine(), "ROOT_URLCONF": ""}),
+    {"TEMPLATES": [{"BACKEND": "no.such.Engine"}]},
+])  # fmt: skip
 def test_templates_of_the_stock_or_none_at_all_are_not_named(changes, warnings):
     assert warnings(view(views.sitemap, {**NO_NAME, "template_name": "sitemap.xml"}), **changes) == ""
 
@@ -123,24 +117,18 @@ def exported(folder, **sitemaps):
 @pytest.mark.usefixtures("cached_site")
 def test_keys_that_are_not_written_are_named_once_a_section_but_only_a_few(warnings, tmp_path):
     [line] = warnings(sitemaps="OTHERS").splitlines()
-    assert "'pages'" in line
-    assert ": image, loc_mobile." in line
+    assert ("'pages'" in line, ": image, loc_mobile." in line) == (True, True)
     many = adding({f"key-{n}" + "x" * n + "\x1b": n for n in range(100)}, limit=1)
     report = exported(tmp_path / "many", pages=many)
     [section] = report.sections
     assert len(section.ignored_keys) == 5
     assert all(len(key) <= 40 and key.isprintable() for key in section.ignored_keys)
-    assert section.errors == ()
-    assert report.as_dict()["sections"][0]["ignored_keys"] == section.ignored_keys
+    assert (section.errors, report.as_dict()["sections"][0]["ignored_keys"]) == ((), section.ignored_keys)
 
 
-HOOKED = listing(
-    [1],
-    **dict.fromkeys(("i18n", "alternates", "x_default"), True),
-    changefreq="daily",
-    images=lambda self, item: [Image("/cover.jpg")],
-    get_urls=lambda self, *args, **kwargs: Sitemap.get_urls(self, *args, **kwargs),
-)
+HOOKED = listing([1], **dict.fromkeys(("i18n", "alternates", "x_default"), True), changefreq="daily",
+                 images=lambda self, item: [Image("/cover.jpg")],
+                 get_urls=lambda self, *args, **named: Sitemap.get_urls(self, *args, **named))  # fmt: skip
 
 
 @pytest.mark.usefixtures("cached_site")

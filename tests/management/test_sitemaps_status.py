@@ -95,8 +95,7 @@ def test_a_cached_listing_is_described_and_not_renewed(monkeypatch, django_asser
         assert (live["pages"], live["rows_per_page"]) == (pages, 10)
         assert 3_600 <= live["age"] < 3_700
     [row] = rows(said())
-    assert row[2:5] == ["key ranges, columns", str(pages), "10"]
-    assert pages > 1
+    assert (row[2:5], pages > 1) == (["key ranges, columns", str(pages), "10"], True)
     assert 3_600 <= int(row[5].replace(",", "")) < 3_700
 
 
@@ -106,8 +105,7 @@ def test_a_listing_is_the_same_for_all_hosts_that_clients_choose(client_chooses_
     Client().get("/sitemap.xml", headers={"host": "a.example"})
     status = reported()
     assert status["base_url"] is None
-    assert status["sections"][0]["live"]["pages"] > 1
-    assert "Host: from the request" in said()
+    assert (status["sections"][0]["live"]["pages"] > 1, "Host: from the request" in said()) == (True, True)
     # An export in the target itself is described, too.
     client_chooses_host(ROOT=folder)
     export(base_url="https://a.example")
@@ -152,8 +150,7 @@ def test_every_way_to_read_a_section_has_its_name(register, django_assert_num_qu
 def test_an_export_is_described_as_it_was_published_or_killed(target, clock):
     assert reported()["export"]["run"] is None
     assert ", nothing published" in said()
-    report = export()
-    status = reported()
+    report, status = export(), reported()
     described = status["export"]
     assert (described["target"], described["is_unfinished"]) == (str(target), False)
     assert described["run"].startswith("run-20260901T120000-")
@@ -182,8 +179,7 @@ def test_an_export_is_described_as_it_was_published_or_killed(target, clock):
     assert "or was killed while publishing" in said()
     (target / STATE / JOURNAL).write_text("{}")
     status = reported()
-    assert JOURNAL in status["export"]["error"]
-    assert status["sections"][0]["export"]["urls"] == 25
+    assert (JOURNAL in status["export"]["error"], status["sections"][0]["export"]["urls"]) == (True, 25)
     assert f"{target} cannot be read: ExportError" in said()
 
 
@@ -219,8 +215,7 @@ def test_a_section_and_caches_that_fail_leave_the_rest(settings, configure, regi
     name = {"section": "articles", "sitemap": "tests.support.articles.Articles"}
     assert fine == {**name, "paging": "key ranges", "hooks": "columns", **nothing}
     output = said()
-    assert f"\nbroken: {failed['error']}\n" in output
-    assert f"fails: {REFUSED}" in output
+    assert (f"\nbroken: {failed['error']}\n" in output, f"fails: {REFUSED}" in output) == (True, True)
     # The cache is not tried again for each section.
     assert caplog.messages == []
 
@@ -240,17 +235,14 @@ def test_a_storage_that_fails_is_reported(target, configure):
     assert "missing" in reported()["export"]["error"]
 
 
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("artcles", "There is no section 'artcles'. Did you mean 'articles'?"),
-        ("--base-url=www.example.com", "--base-url: "),
-        *(
-            (f"--max-age={age}", f"{age!r} is not an age. Use a whole number and s, m, h or d")
-            for age in ("26", "h", "1.5h", "0d", "-1d", "1w", "1 d", "")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("argument", "message"), [
+    ("artcles", "There is no section 'artcles'. Did you mean 'articles'?"),
+    ("--base-url=www.example.com", "--base-url: "),
+    *(
+        (f"--max-age={age}", f"{age!r} is not an age. Use a whole number and s, m, h or d")
+        for age in ("26", "h", "1.5h", "0d", "-1d", "1w", "1 d", "")
+    ),
+])  # fmt: skip
 def test_an_invalid_argument_is_an_error(register, argument, message):
     register(articles=Articles)
     with pytest.raises(CommandError, match=re.escape(message)):
@@ -276,8 +268,7 @@ def test_settings_are_reported_and_every_key_is_documented(settings, configure, 
     assert status["listing_cache"]["is_shared"] is False
     assert "LIVE_SECONDS: 5" in said()
     assert "Rendered pages: cache 'pages' (FileBasedCache, shared)" in said()
-    text = PAGES["docs/reference/commands.md"].partition("sitemaps_status")[2]
-    shown = keys(status)
+    text, shown = PAGES["docs/reference/commands.md"].partition("sitemaps_status")[2], keys(status)
     assert {"base_url", "is_shared", "is_unfinished", "rows_per_page", "size"} <= shown
     assert [key for key in sorted(shown) if f"`{key}`" not in text] == []
     register(articles=Articles, numbers=Numbers(3))
@@ -299,29 +290,21 @@ def test_the_lag_is_that_of_the_cached_listing(register, clock):
     assert (rows(said())[0][-1], section()["lag"]) == ("none", 0)
 
 
-@pytest.mark.parametrize(
-    ("newest", "looked_at", "text"),
-    [
-        ("2026-09-01T12:00:01Z", 99, "1 second"),
-        ("2026-09-01T12:01:30+00:00", 99, "90 seconds"),
-        ("2026-09-01T12:02:00+00:00", 99, "2 minutes"),
-        ("2026-09-01T13:59:00Z", 99, "119 minutes"),
-        ("2026-09-03T12:00:00Z", 99, "2 days"),
-        # The day begins at 22:00 UTC.
-        ("2026-09-02", 99, "10 hours"),
-        # Whether the row changed after the export on this day is unknown.
-        ("2026-09-01", 99, "unknown"),
-        ("2026-08-31", 99, "none"),
-        ("2026-09-01T12:00:00Z", 99, "none"),
-        # The listing does not know what changed after the export.
-        ("2026-09-01T12:00:00Z", -1, "unknown"),
-        # Rows are not in the future because they have changed.
-        ("2026-09-03T12:00:00Z", 1, "unknown"),
-        ("2030-01-01", 99, "unknown"),
-        (None, 99, "unknown"),
-        ("2026-99", 99, "unknown"),
-    ],
-)
+@pytest.mark.parametrize(("newest", "looked_at", "text"), [
+    ("2026-09-01T12:00:01Z", 99, "1 second"), ("2026-09-01T12:01:30+00:00", 99, "90 seconds"),
+    ("2026-09-01T12:02:00+00:00", 99, "2 minutes"), ("2026-09-01T13:59:00Z", 99, "119 minutes"),
+    ("2026-09-03T12:00:00Z", 99, "2 days"),
+    # The day begins at 22:00 UTC.
+    ("2026-09-02", 99, "10 hours"),
+    # Whether the row changed after the export on this day is unknown.
+    ("2026-09-01", 99, "unknown"), ("2026-08-31", 99, "none"),
+    ("2026-09-01T12:00:00Z", 99, "none"),
+    # The listing does not know what changed after the export.
+    ("2026-09-01T12:00:00Z", -1, "unknown"),
+    # Rows are not in the future because they have changed.
+    ("2026-09-03T12:00:00Z", 1, "unknown"), ("2030-01-01", 99, "unknown"),
+    (None, 99, "unknown"), ("2026-99", 99, "unknown"),
+])  # fmt: skip
 def test_the_lag_is_known_only_from_all_pages(newest, looked_at, text, clock):
     started = clock.time.timestamp()
     pages = (ListedPage(("1",), 1, "2026-01-01"), ListedPage(("2",), 0), ListedPage(None, 1, newest))
@@ -359,11 +342,9 @@ def test_the_age_counts_from_the_last_export_of_each_section_even_if_it_changed_
     assert aged("90m") == ""
     later(3)
     old = "last export without a failure longer than 90m ago: articles (3h ago), numbers (3h ago)."
-    assert aged("90m") == f"{BASE}: {old}"
-    assert aged("4h") == ""
+    assert (aged("90m"), aged("4h")) == (f"{BASE}: {old}", "")
     later(27)
-    assert export().written == ()
-    assert aged("26h") == ""
+    assert (export().written, aged("26h")) == ((), "")
     later(30)
     export(["articles"])
     assert aged("26h").endswith(" longer than 26h ago: numbers (30h ago).")

@@ -80,7 +80,6 @@ def test_a_stream_of_call_command_may_fail_too(tmp_path):
 def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want_them(monkeypatch):
     handler = logging.StreamHandler(StringIO())
     monkeypatch.setattr(logging, "lastResort", handler)
-
     logger = logging.getLogger("django_sitemaps09")
     monkeypatch.setattr(logger, "handlers", [handler])
 
@@ -224,8 +223,7 @@ def test_a_terminal_has_one_line_that_is_drawn_again_and_gone_in_the_end(termina
         # There are no colors, and no separate lines for sections.
         assert (len(drawn) > 3, "\x1b" in line, max(map(len, drawn)) <= WIDTH) == (True, False, True)
         words = ["2 of 2 sections done: 100%|", "| 14/14 pages, 1,237 URLs [", "sections done:   0%|"]
-        found = [any(word in one for one in drawn) for word in words]
-        assert found == [True, True, run == "second"], drawn
+        assert [any(word in one for one in drawn) for word in words] == [True, True, run == "second"], drawn
         # Only the table is printed.
         lines = screen(text)
         assert (lines[0], lines[1][:8], "sections done" in "".join(lines)) == ("", "section ", False)

@@ -111,5 +111,4 @@ def test_a_new_key_is_printed_without_settings_and_if_a_check_requires_one(setti
         commands.said("submit_sitemaps", skip_checks=False)
     settings.SITEMAPS09 = {}
     keys = {first, printed("--generate-key")}
-    assert len({key for key in keys if re.fullmatch(r"[0-9a-f]{32}\n", key)}) == 2
-    assert engine.requests == []
+    assert (len({key for key in keys if re.fullmatch(r"[0-9a-f]{32}\n", key)}), engine.requests) == (2, [])

@@ -88,17 +88,14 @@ def test_the_output_can_be_json():
     assert json.loads(said("--compare", OLD, NEW, "--format", "json")) == comparison
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["artcles"], r"There is no section 'artcles'. Did you mean 'articles'\?"),
-        (["--rows", "0"], "--rows must be at least 1."),
-        (["--compare", "shop.Old", NEW], "No module named 'shop'"),
-        (["--compare", OLD, "django_sitemaps09.GenericSitemap"], "__init__.. missing 1 required posit"),
-        (["articles", "--compare", OLD, NEW], "--compare takes two classes and no sections."),
-        (["--all"], "unrecognized arguments: --all"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["artcles"], r"There is no section 'artcles'. Did you mean 'articles'\?"),
+    (["--rows", "0"], "--rows must be at least 1."),
+    (["--compare", "shop.Old", NEW], "No module named 'shop'"),
+    (["--compare", OLD, "django_sitemaps09.GenericSitemap"], "__init__.. missing 1 required posit"),
+    (["articles", "--compare", OLD, NEW], "--compare takes two classes and no sections."),
+    (["--all"], "unrecognized arguments: --all"),
+])  # fmt: skip
 def test_an_error_names_the_problem(arguments, message):
     with pytest.raises(CommandError, match=message):
         said(*arguments)

@@ -40,10 +40,8 @@ def test_each_host_lists_its_pages_before_and_after_changes(tmp_path):
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows():
     host = neighbour.HOSTS[0]
     live(host)
-    few = {path: queries(host, path) for path in neighbour.QUERIES}
-    count = neighbour.grow()
-    assert len(live(host)) == count
-    assert {path: queries(host, path) for path in neighbour.QUERIES} == few
+    few, count = {path: queries(host, path) for path in neighbour.QUERIES}, neighbour.grow()
+    assert (len(live(host)), {path: queries(host, path) for path in neighbour.QUERIES}) == (count, few)
     assert [path for path, most in neighbour.QUERIES.items() if few[path] > most] == []
 
 

@@ -81,8 +81,7 @@ def sites():
 
 def own(host, *, locales=True):
     """Return the pages that Wagtail's own sitemap lists for a host, from each root page of its site."""
-    site = Site.objects.get(hostname=host)
-    found = []
+    site, found = Site.objects.get(hostname=host), []
     for root in site.root_page.get_translations(inclusive=True) if locales else [site.root_page]:
         sitemap = Sitemap(coreutils.get_dummy_request(site=site))
         sitemap.get_wagtail_site = lambda root=root: SimpleNamespace(root_page=root)
@@ -316,15 +315,13 @@ def test_sites_on_both_ports_of_a_host_are_at_their_own_addresses(locales, sites
 def test_a_site_below_the_other_one_of_its_host_is_listed_at_its_own_address(sites):
     add_site(WWW, sites.news, port=80)
     news = [url for url in urls_of(live(WWW)) if url.startswith("http://")]
-    assert news == news_urls()
-    assert len(news) == 6
+    assert (news, len(news)) == (news_urls(), 6)
 
 
 def test_without_locales_only_the_site_root_is_listed(settings):
     settings.WAGTAIL_I18N_ENABLED = False
     Site.clear_site_root_paths_cache()
-    assert urls_of(live(WWW)) == own_urls(WWW, locales=False)
-    assert len(live(WWW)) == 6
+    assert (urls_of(live(WWW)), len(live(WWW))) == (own_urls(WWW, locales=False), 6)
 
 
 @pytest.mark.parametrize(("has_prefix", "home"), [(True, "en"), (False, "")])

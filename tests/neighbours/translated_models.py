@@ -32,8 +32,7 @@ QUERIES = {"/sitemap-articles-1.xml": 2, "/sitemap-products-1.xml": 2}
 def create(numbers=range(8)):
     for number in numbers:
         codes = [code for position, code in enumerate(HREFLANGS) if number % 8 & 1 << position]
-        slugs = {_column(code): f"{code}-{number}" for code in codes}
-        Article.objects.create(public=number != 5, **slugs)
+        Article.objects.create(public=number != 5, **{_column(code): f"{code}-{number}" for code in codes})
         product = Product.objects.create()
         for code in codes:
             product.create_translation(code, slug=f"{code}-{number}")

@@ -101,8 +101,7 @@ class Apps:
     def __init__(self, folder, settings):
         self.folder, self.settings, self.names = folder, settings, []
         #: What modules of the test write into, as `import shared_by_tests`.
-        self.shared = ModuleType("shared_by_tests")
-        self.shared.runs = []
+        self.shared, self.shared.runs = ModuleType("shared_by_tests"), []
 
     def add(self, name, text):
         """Create an app in the order of `INSTALLED_APPS`; `None` stands for an app without sitemaps."""

@@ -47,8 +47,7 @@ def client_chooses_host(settings):
     """Take the host from the request: set only these keys, and do without the sites framework."""
 
     def change(*allowed, **keys):
-        settings.SITEMAPS09 = keys
-        settings.ALLOWED_HOSTS = [*allowed] or ["*"]
+        settings.SITEMAPS09, settings.ALLOWED_HOSTS = keys, [*allowed] or ["*"]
         left_out = ("django.contrib.sites", "django.contrib.flatpages")
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app not in left_out]
 

@@ -73,23 +73,13 @@ def images(self, item):
 
 def videos(self, item):
     text = text_of(item)
-    full = Video(
-        *("//cdn.example.net/t.png", "Second", text * 3),
-        player_loc="https://player.example.net/?v=1&w=ä",
-        duration=timedelta(minutes=2),
-        expiration_date=date(2099, 12, 31),
-        rating=4.5,
-        view_count=0,
-        publication_date=datetime(2026, 1, 31, 8),
-        tags=[text, "b & c"],
-        family_friendly=True,
-        restriction=Restriction("allow", ["at", "DE"]),
-        requires_subscription=False,
-        uploader=text,
-        uploader_info="https://example.org/potter?a=1&b=2",
-        platform=Platform("deny", ["tv"]),
-        live=False,
-    )
+    full = Video(*("//cdn.example.net/t.png", "Second", text * 3),
+                 player_loc="https://player.example.net/?v=1&w=ä", duration=timedelta(minutes=2),
+                 expiration_date=date(2099, 12, 31), rating=4.5, view_count=0,
+                 publication_date=datetime(2026, 1, 31, 8), tags=[text, "b & c"], family_friendly=True,
+                 restriction=Restriction("allow", ["at", "DE"]), requires_subscription=False,
+                 uploader=text, uploader_info="https://example.org/potter?a=1&b=2",
+                 platform=Platform("deny", ["tv"]), live=False)  # fmt: skip
     return [Video("/t.png", text, text, content_loc=f"/v/{item.pk} ä.mp4"), full]
 
 
@@ -123,15 +113,10 @@ def shop(xml, *others):
 @pytest.fixture
 def articles(db):
     Article.objects.bulk_create(
-        Article(
-            pk=number,
-            slug=slug,
-            updated=NOW - timedelta(days=number) if number != 3 else None,
-            published=number % 2 == 0,
-            weight=Decimal(number) / 10 if number != 4 else None,
-        )
+        Article(pk=number, slug=slug, updated=NOW - timedelta(days=number) if number != 3 else None,
+                published=number % 2 == 0, weight=Decimal(number) / 10 if number != 4 else None)
         for number, slug in enumerate(SLUGS, 1)
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -99,8 +99,7 @@ def numbers(count, start=0):
 
 def run_folders(folder):
     """Return the files of the state folder except lock, history, manifests and their sections."""
-    state = folder / STATE
-    known = {"lock", HISTORY, EXPORTED}
+    state, known = folder / STATE, {"lock", HISTORY, EXPORTED}
     for root in (MANIFEST, BACKUP):
         if (state / root).exists():
             known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}

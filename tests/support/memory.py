@@ -81,8 +81,7 @@ def main(alias, doublings, shape):
         if shape == "cursor":
             rows = rows.annotate(number=Count("comments"))
         for some, name in ((rows.filter(pk__lt=1_000), "few"), (rows, "all")):
-            measured = peak_memory()
-            section = listing(some, lastmod=lambda self, item: item.updated)
+            measured, section = peak_memory(), listing(some, lastmod=lambda self, item: item.updated)
             request = RequestFactory().get("/sitemap.xml")
             response = views.index(request, {name: section}, sitemap_url_name="sitemap").render()
             assert b"<lastmod>2026-01-01T10:00:00Z</lastmod>" in response.content

@@ -52,11 +52,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_GET(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        engine = self.engine
+        body, engine = self.rfile.read(int(self.headers.get("Content-Length", 0))), self.engine
         engine.requests.append(Request(self.command, self.path, dict(self.headers), body))
-        answer = engine.next_answer()
-        self.close_connection = True
+        answer, self.close_connection = engine.next_answer(), True
         # A client that gives up closes the connection.
         with suppress(OSError):
             if answer == "garbage":

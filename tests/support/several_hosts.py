@@ -28,8 +28,7 @@ urlpatterns = [
 @pytest.fixture(autouse=True)
 def several_hosts(settings):
     """Set `SITEMAPS09` without a `BASE_URL`, since each host has its own."""
-    settings.SITEMAPS09 = {"ENGINE": "serial"}
-    settings.MEDIA_URL = "media/"
+    settings.SITEMAPS09, settings.MEDIA_URL = {"ENGINE": "serial"}, "media/"
     Site.objects.clear_cache()
     yield
     Site.objects.clear_cache()
@@ -40,8 +39,7 @@ def two_sites():
     """Create two sites, with a row for each site and a row for both."""
     Site.objects.all().delete()
     Site.objects.clear_cache()
-    first = SiteFactory(pk=1, domain="a.example")
-    second = SiteFactory(pk=2, domain="bücher.example")
+    first, second = SiteFactory(pk=1, domain="a.example"), SiteFactory(pk=2, domain="bücher.example")
     for site in (first, second):
         FlatPageFactory(url=f"/of-{site.pk}/", sites=[site])
     FlatPageFactory(url="/of-both/", sites=[first, second])

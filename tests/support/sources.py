@@ -64,8 +64,7 @@ def rendered(source, limits=LIMITS, found=None):
     """Return all given pages, or those of a new division, and split pages that do not fit."""
 
     def render(page):
-        most = sources.page_limits(source, limits)
-        declared = source.declared
+        most, declared = sources.page_limits(source, limits), source.declared
         options = {"base": str(declared.base), "namespaces": declared.namespaces}
         document, written = write(source.batches(page), most, **options)
         cut = None if written.cut is None else source.key_text(written.cut)
@@ -189,8 +188,7 @@ FIRST = 25
 @pytest.fixture(params=KINDS)
 def kind(request, using):
     """A key whose table contains its first rows."""
-    found = KINDS[request.param]
-    numbers = list(range(FIRST))
+    found, numbers = KINDS[request.param], list(range(FIRST))
     random.Random(1).shuffle(numbers)  # noqa: S311
     found.make(using, numbers)
     return found

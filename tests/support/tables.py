@@ -29,15 +29,10 @@ def shelf(using):
     tags = [TagFactory(using=using, name=name) for name in "ab"]
     moments = [FIRST + timedelta(days=number, hours=10, minutes=30, seconds=15) for number in range(12)]
     Article.objects.using(using).bulk_create(
-        Article(
-            slug=f"a{number:02}",
-            category=one if number % 2 else None,
-            published=number % 3 == 0,
-            updated=moment if number % 5 else None,
-            day=moment.date(),
-        )
+        Article(slug=f"a{number:02}", category=one if number % 2 else None, published=number % 3 == 0,
+                updated=moment if number % 5 else None, day=moment.date())
         for number, moment in enumerate(moments)
-    )
+    )  # fmt: skip
     visits = [[moments[n] + timedelta(days=days) for days in range(n % 4)] for n in range(12)]
     # On MySQL, `bulk_create()` sets no keys.
     articles = Article.objects.using(using).order_by("slug")

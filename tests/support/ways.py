@@ -77,12 +77,10 @@ def native_pages(section, read=entries):
     # No listing of another section with this name.
     cache.clear()
     listing._kept.clear()
-    request, declared = RequestFactory().get("/sitemap.xml"), {"s": section}
-    found = []
+    request, declared, found = RequestFactory().get("/sitemap.xml"), {"s": section}, []
     for path, lastmod in entries(views.sitemap_index(request, sitemaps=declared).content):
         match = resolve(path.removesuffix(".gz"))
-        document = match.func(request, **{**match.kwargs, "sitemaps": declared}).content
-        found.append((lastmod, read(document)))
+        found.append((lastmod, read(match.func(request, **{**match.kwargs, "sitemaps": declared}).content)))
     return found
 
 
@@ -138,8 +136,7 @@ def killed(section):
     It is ended by an error in this process, because a fork does not see the rows of a test's transaction.
     """
     with folder_of(section) as (folder, run):
-        was_killed = dies_at(2, run)
-        found = _of_files(folder, run())
+        was_killed, found = dies_at(2, run), _of_files(folder, run())
         assert was_killed or not found[0]
         return found
 

@@ -196,8 +196,7 @@ def lastmod(rng, kind, times):
             return Lastmod(f"F('{name}')", lambda row, item: item(name))
         source = rng.choice(["Max('{0}')", "Max(Coalesce('notes__at', '{0}'))", "Min('{0}')"])
         return Lastmod(source.format(name), is_of_annotations=True)
-    source = rng.choice([*AROUND, "{0}", "{0}", "{0}"])
-    first = a_time(rng)
+    source, first = rng.choice([*AROUND, "{0}", "{0}", "{0}"]), a_time(rng)
     parts = (first, a_time(rng, but=first.path)) if "{1}" in source else (first,)
     around = AROUND[source]
     return Lastmod(source.format(*parts), lambda row, item, *values: around(row, *values), parts)
@@ -636,8 +635,7 @@ def expected(case, items):
 def _row(case, item, values):
     get = partial(_get, case, item)
     slug = str(get("slug"))
-    row = case.known[slug.lower()]
-    own = tuple(get(name) for name in case.named)
+    row, own = case.known[slug.lower()], tuple(get(name) for name in case.named)
     possible = lambda parts: product(*(values[part](row.slug) for part in parts))  # noqa: E731
     numbers = [[]]
     if case.located:
@@ -654,8 +652,7 @@ def _row(case, item, values):
     else:
         found = possible(case.lastmod.aggregates)
         lastmods = {text(case.lastmod.value(row, get, *parts)) for parts in found}
-    urls = [reverse("word", args=[word]) for word in words]
-    return Row(slug, own, frozenset(product(urls, lastmods)))
+    return Row(slug, own, frozenset(product([reverse("word", args=[word]) for word in words], lastmods)))
 
 
 def _get(case, item, name):

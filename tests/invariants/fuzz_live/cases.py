@@ -28,18 +28,12 @@ _EPOCH = datetime(2020, 1, 1, tzinfo=timezone.utc)
 #: For each kind of key: a model, and functions that convert a number to a key, and the text of a key back.
 KINDS = {
     "integer": (models.Whole, lambda n: {"id": 2 * n - 10_001}, lambda text: (int(text) + 10_001) // 2),
-    "uuid": (
-        models.Random,
-        lambda n: {"id": uuid.UUID(int=n << 104, version=4)},
-        lambda text: uuid.UUID(text).int >> 104,
-    ),
+    "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=n << 104, version=4)},
+             lambda text: uuid.UUID(text).int >> 104),
     "text": (models.Texted, lambda n: {"code": f"k{n:07}"}, lambda text: int(text[1:])),
-    "composite": (
-        models.Paired,
-        lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000},
-        lambda text: int(text[1:4]) * 50_000 + int(text[5:]),
-    ),
-}
+    "composite": (models.Paired, lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000},
+                  lambda text: int(text[1:4]) * 50_000 + int(text[5:])),
+}  # fmt: skip
 _RANGE = re.compile(r"/sitemap-rows(?:\.after\.([^.]+))?(?:\.to\.([^.]+))?\.[\w-]{10}\.xml(?:\.gz)?")
 
 
@@ -94,8 +88,7 @@ class Table:
 
     def write(self, rows, *, atomic=True):
         """Write these rows and delete all others. Without `atomic`, the table is empty in between."""
-        before = self.rows
-        items = self.model._default_manager.using(self.writer)
+        before, items = self.rows, self.model._default_manager.using(self.writer)
         if not atomic and before:
             items.all()._raw_delete(self.writer)
             self._commit({})
@@ -130,8 +123,7 @@ def inserted(rows, count, rng, *, together):
     last = max(rows, default=GAP * 5)
     anywhere = (rng.randrange(last) for _ in range(20 * count))
     numbers = range(rng.randrange(last), last) if together else dict.fromkeys(anywhere)
-    fresh = islice((number for number in numbers if number not in rows), count)
-    return {**rows, **dict.fromkeys(fresh, 0)}
+    return {**rows, **dict.fromkeys(islice((number for number in numbers if number not in rows), count), 0)}
 
 
 def extended(rows, count):
@@ -208,11 +200,9 @@ def _amount(amounts, rng):
 
 def case_of(name, caches=CACHES):
     rng = random.Random(name)  # noqa: S311 random steps are not secret
-    cache = rng.choice(caches)
-    exports = rng.random() < 0.4
+    cache, exports = rng.choice(caches), rng.random() < 0.4
     known = [step for step in _STEPS if _ONLY_WITH.get(step[0], cache) == cache]
-    known = [step for step in known if exports or step[0] != "export"]
-    limit = rng.choice([10, 20, 40])
+    known, limit = [step for step in known if exports or step[0] != "export"], rng.choice([10, 20, 40])
     steps = [
         Step(name, rng.randrange(2), _amount(amounts, rng), rng.randrange(1_000_000))
         for name, _, amounts in rng.choices(known, [step[1] for step in known], k=rng.randint(15, 60))

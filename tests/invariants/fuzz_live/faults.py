@@ -94,9 +94,7 @@ class Memories:
 
     def __init__(self):
         # Django's caches are empty in a new process.
-        self.fresh = (*_saved()[:2], {})
-        self.states = {}
-        self.current = 0
+        self.fresh, self.states, self.current = (*_saved()[:2], {}), {}, 0
 
     def switch(self, process):
         """Replace the memory with that of a process, which is fresh at first."""
@@ -131,8 +129,7 @@ def _saved():
 
 def _refill(container, content):
     container.clear()
-    is_keyed = isinstance(container, (MutableMapping, MutableSet))
-    (container.update if is_keyed else container.extend)(content)
+    (container.update if isinstance(container, (MutableMapping, MutableSet)) else container.extend)(content)
 
 
 def _restore(state):
@@ -189,8 +186,7 @@ class Faults:
         self.failing = self.evicting = 0.0
         self.losses = 0
         #: When a cache failed last: a lock can stay.
-        self.failed_at = 0.0
-        self.names = {}
+        self.failed_at, self.names = 0.0, {}
 
     def evict(self, share):
         for location, name in sorted(self.names):

@@ -357,8 +357,7 @@ class History:
     def head(self):
         for _ in range(int(self.amount)):
             process, address = self.rng.randrange(2), self.any_address()
-            head = self.site.request(process, address, method="HEAD")
-            answer = self.get(process, address)
+            head, answer = self.site.request(process, address, method="HEAD"), self.get(process, address)
             if head.losses == faults.losses:
                 head_is_as_get(self.site, head, answer)
 
@@ -386,8 +385,7 @@ class History:
         site = self.site
         if not site.known_names or not site.table.rows:
             return
-        address = self.rng.choice(sorted(site.known_names))
-        before = dict(site.table.rows)
+        address, before = self.rng.choice(sorted(site.known_names)), dict(site.table.rows)
         first = self.rng.choice([0, *before])
         kept = {n: version for n, version in before.items() if n < first or n % 4_000 == 0}
         due = int(self.amount)
@@ -440,13 +438,9 @@ class History:
 
     def deploy(self):
         limit = self.site.case.limit
-        self.site.deploy(
-            self.process,
-            limit=self.rng.choice([limit, limit, limit // 2]),
-            class_name=self.rng.choice(["Rows", "Others"]),
-            is_dated=self.rng.random() < 0.8,
-            frequency=self.rng.choice([None, "daily"]),
-        )
+        self.site.deploy(self.process, limit=self.rng.choice([limit, limit, limit // 2]),
+                         class_name=self.rng.choice(["Rows", "Others"]), is_dated=self.rng.random() < 0.8,
+                         frequency=self.rng.choice([None, "daily"]))  # fmt: skip
 
     def new_secret(self):
         settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]

@@ -104,9 +104,7 @@ class Site:
         # Bodies by address and ETag, and the only ETag of a body by the address, the version and the body.
         self.bodies, self.etags = {}, {}
         # The addresses that an index named.
-        self.known_names = set()
-        self.versions, self.declared = {}, {}
-        self.slow = None
+        self.known_names, self.versions, self.declared, self.slow = set(), {}, {}, None
         self.is_section_failing = self.is_racing = False
         # When an index named the section with the fixed list last.
         self.fixed_at = None
@@ -204,8 +202,7 @@ def sections(site, version):
             raise ZeroDivisionError("the section fails")
         return ["/a/", "/b/", "/c/"]
 
-    fixed = declare(listing([], location=lambda self, item: item), items=items)
-    return {"rows": declared, "fixed": fixed}
+    return {"rows": declared, "fixed": declare(listing([], location=lambda self, item: item), items=items)}
 
 
 @contextmanager

@@ -111,11 +111,8 @@ SCENARIOS = {
     "removed": [Run(BOTH, sections=TWO), Run(BOTH | many(150), {"remove": ["b"]})],
     "gzip-off": [Run(THIRTY), Run(THIRTY | FEW, {"gzip": False})],
     "stylesheet": [Run(THIRTY), Run(THIRTY | FEW, keys={"STYLESHEET": True})],
-    "feed": [
-        Run(THIRTY, keys=WITH_FEED),
-        Run(THIRTY | many(150, 1_450), keys=WITH_FEED),
-        Run(without(THIRTY, 500) | many(150) | FEW, keys=WITH_FEED),
-    ],
+    "feed": [Run(THIRTY, keys=WITH_FEED), Run(THIRTY | many(150, 1_450), keys=WITH_FEED),
+             Run(without(THIRTY, 500) | many(150) | FEW, keys=WITH_FEED)],
     "xml-to-text": [Run(THIRTY), Run(THIRTY | FEW, attributes=TEXT)],
     "text-to-xml": [Run(THIRTY, attributes=TEXT), Run(THIRTY | FEW, {"gzip": False})],
     "two": [Run(BOTH, sections=TWO), Run(BOTH | FEW | many(11_350, 14_000, section="b"), sections=TWO)],
@@ -123,10 +120,8 @@ SCENARIOS = {
         Run(BOTH, keys=CASCADE, sections=TWO),
         Run(without(BOTH, *range(12_100, 13_100, 100)) | many(150), keys=CASCADE, sections=TWO),
     ],
-    "cascade": [
-        Run(BOTH, keys=CASCADE, sections=TWO),
-        Run(BOTH | FEW | many(11_350, section="b"), keys=CASCADE, sections=TWO),
-    ],
+    "cascade": [Run(BOTH, keys=CASCADE, sections=TWO),
+                Run(BOTH | FEW | many(11_350, section="b"), keys=CASCADE, sections=TWO)],
 }  # fmt: skip
 
 
@@ -346,8 +341,7 @@ def at_random(place, kills, seed):
         run = Run(rows, {"rebalance": chance.random() < 0.05})
         must &= run.urls()
         fill(rows)
-        began = time.monotonic()
-        number = forked(lambda run=run: cleanly(run, folder))
+        began, number = time.monotonic(), forked(lambda run=run: cleanly(run, folder))
         time.sleep(chance.uniform(0, 1.1) * seconds)
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
@@ -372,8 +366,7 @@ def at_random(place, kills, seed):
 
 def orphans(place):
     """Kill the coordinator of workers while one worker is stopped."""
-    folder, met = place / "public", 0
-    first, last = Run(BOTH, sections=TWO), SCENARIOS["two"][-1]
+    folder, met, first, last = place / "public", 0, Run(BOTH, sections=TWO), SCENARIOS["two"][-1]
 
     def with_workers():
         forkable()
@@ -387,8 +380,7 @@ def orphans(place):
         fill(last.rows)
         number = forked(lambda point=point: die_at(point, folder, in_workers=True) or with_workers())
         try:
-            died = was_killed(number)
-            before = published.states(folder)
+            died, before = was_killed(number), published.states(folder)
             if members(number):
                 # Forked workers still hold the lock. Spawned workers do not prevent another export.
                 met += 1
@@ -421,8 +413,7 @@ def disk_full(place, kind):
     names = {key: Row("a" + noise.randbytes(90).hex()) for key in range(100, 6_100, 100)}
     run = Run(names, keys={"MAX_URLS": 40})
     more = {key + 1: Row("a" + noise.randbytes(90).hex()) for key in range(100, 6_100, 100)}
-    full = run._replace(rows=names | more)
-    statuses = []
+    full, statuses = run._replace(rows=names | more), []
     for room in range(0, 100_000, 4_096) if kind == "tmpfs" else range(0, 16_384, 256):
         shutil.rmtree(folder, ignore_errors=True)
         fill(run.rows)

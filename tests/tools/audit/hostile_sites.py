@@ -48,8 +48,7 @@ def rules(line):
 
 def documents_of_names(unit):
     """Return an index of documents in which all names are different. Shorter names fill the last gaps."""
-    sizes = [(40_000, 1_200)] * 5 + [(400, 45_000)] * 2 + [(1, 45_000)]
-    pages = {}
+    sizes, pages = [(40_000, 1_200)] * 5 + [(400, 45_000)] * 2 + [(1, 45_000)], {}
     for number, (length, count) in enumerate(sizes):
         name = unit.replace("A", f"a{number}x{'a' * length}xN")
         pages[f"names-{number}.xml.gz"] = urlset(numbered(entry(name), count))
@@ -116,8 +115,7 @@ def main():
         started = time.process_time()
         with override_settings(SITEMAPS09={"BASE_URL": BASE}):
             found = [finding.rule for finding in audit(directory=folder).findings]
-        status = Path("/proc/self/status").read_text()
-        memory = int(status.partition("VmHWM:")[2].split()[0]) // 1_000
+        memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1_000
         costs.append([found, time.process_time() - started, memory])
     print(json.dumps(costs))  # noqa: T201
 

@@ -85,16 +85,14 @@ class Case(NamedTuple):
 
 
 def _moment(match):
-    moment = datetime.now(timezone.utc) + timedelta(days=int(match[1] or 0))
-    return moment.isoformat(timespec="seconds")
+    return (datetime.now(timezone.utc) + timedelta(days=int(match[1] or 0))).isoformat(timespec="seconds")
 
 
 def _cases(name):
     for block in (CORPUS / name).read_text("utf-8").split("\n=== ")[1:]:
         head, *parts = block.split("\n--- ")
         title, _, rules = head.partition(" | ")
-        files = dict(map(_file, parts))
-        named = (rule.split() for rule in rules.split(",") if rule.strip())
+        files, named = dict(map(_file, parts)), (rule.split() for rule in rules.split(",") if rule.strip())
         words = {rule: texts for rule, *texts in named}
         yield Case(title.strip(), words, {"robots.txt": File(_ROBOTS), **files})
 

@@ -91,8 +91,7 @@ def test_robots_txt_is_that_of_the_view_or_web_server(register, folder, tmp_path
     settings.ROOT_URLCONF = urls(robots, *urlpatterns[1:])
     [finding] = audit().findings
     assert (finding.rule, finding.count) == ("url-blocked", 1)
-    settings.ROOT_URLCONF = urls(*urlpatterns[1:3])
-    file = tmp_path / "www.example.com.txt"
+    settings.ROOT_URLCONF, file = urls(*urlpatterns[1:3]), tmp_path / "www.example.com.txt"
     configure(ROBOTS_TXT=str(tmp_path / "{host}.txt"))
     assert rules(audit()) == {"robots-no-sitemap"}
     file.write_text(f"User-agent: *\nDisallow: /words/2/\nSitemap: {BASE}/sitemap.xml\n")
@@ -118,8 +117,7 @@ def test_live_views_can_be_under_a_script_prefix(register, settings):
         report = audit(fetch=1)
     finally:
         set_script_prefix(before)
-    assert rules(report) <= {"robots-no-sitemap"}
-    assert (report.urls, report.pages) == (3, 1)
+    assert (rules(report) <= {"robots-no-sitemap"}, report.urls, report.pages) == (True, 3, 1)
 
 
 @pytest.mark.usefixtures("db")
@@ -167,8 +165,7 @@ def test_the_last_report_is_saved_beside_the_manifest(exported):
     example = "sitemap-words-1.xml.gz: listed in sitemap.xml:3"
     assert report.findings == (Finding("document-empty", "error", 1, (example,)),)
     # The next export neither uses nor removes it.
-    assert export(output=exported).failures == []
-    assert last_report(directory=exported) == report
+    assert (export(output=exported).failures, last_report(directory=exported)) == ([], report)
 
 
 def test_the_report_of_live_views_alone_is_saved_with_the_export(register, folder, configure):
@@ -222,18 +219,14 @@ def test_the_last_report_of_a_directory_is_that_of_base_url_or_its_own(register,
     assert last_report(directory=folder) == report
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        *({"started": value} for value in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 5)),
-        *({"seconds": value} for value in (float("nan"), -1)),
-        *({"urls": 10**4_000}, {"pages": -1}, {"findings": {}}),
-        {"findings": [{**FINDING, "count": 10**4_000}]},
-        {"findings": [{**FINDING, "accepted": float("inf")}]},
-        *("", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000),
-    ],
-    ids=[*range(16)],
-)
+@pytest.mark.parametrize("values", [
+    *({"started": value} for value in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 5)),
+    *({"seconds": value} for value in (float("nan"), -1)),
+    *({"urls": 10**4_000}, {"pages": -1}, {"findings": {}}),
+    {"findings": [{**FINDING, "count": 10**4_000}]},
+    {"findings": [{**FINDING, "accepted": float("inf")}]},
+    *("", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000),
+], ids=[*range(16)])  # fmt: skip
 def test_a_report_that_is_damaged_or_has_values_that_no_audit_has_is_ignored(exported, values, caplog):
     rewrite(exported)
     assert last_report(directory=exported) is not None
@@ -263,5 +256,4 @@ def test_an_audit_succeeds_if_its_report_cannot_be_saved(exported, caplog):
 
 def test_a_report_round_trips_through_json(tmp_path):
     report = audit(directory=write(tmp_path, sound() | DUPLICATE)).accepting({"url-duplicate": 5})
-    assert report.errors == 0
-    assert from_dict(json.loads(json.dumps(report.as_dict()))) == report
+    assert (report.errors, from_dict(json.loads(json.dumps(report.as_dict())))) == (0, report)

@@ -79,8 +79,7 @@ TABLE = [
 def test_an_audit_names_the_faults_of_a_folder(tmp_path, changes, count, expected, example):
     report, findings = found(tmp_path, changes)
     assert (report.urls, {rule: finding.count for rule, finding in findings.items()}) == (count, expected)
-    is_endless = "sitemap-2.xml" in changes and INDEX in changes
-    assert not is_endless or report.documents == crawl.MAX_LEVELS + 1
+    assert not ("sitemap-2.xml" in changes and INDEX in changes) or report.documents == crawl.MAX_LEVELS + 1
     for finding in report.findings:
         assert len(finding.examples) == min(finding.count, 10)
         assert all(each.isprintable() for each in finding.examples)
@@ -91,21 +90,17 @@ def test_an_audit_names_the_faults_of_a_folder(tmp_path, changes, count, expecte
 def test_entities_are_never_expanded(tmp_path, place):
     page = f"{HEAD}<!DOCTYPE urlset [{LAUGHS}]>{place.format(SPACE)}</urlset>"
     report, findings = found(tmp_path, {PAGE: page})
-    assert [*findings] in (["xml-doctype"], ["xml-invalid"])
-    assert "lollol" not in str(report)
+    assert ([*findings] in (["xml-doctype"], ["xml-invalid"]), "lollol" in str(report)) == (True, False)
 
 
 OUTSIDE = ("../secret.xml", "%2e%2e/secret.xml", "a/../../secret.xml", "..%2fsecret.xml", "%00")
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        *(({INDEX: index(name)}, "document-missing") for name in OUTSIDE),
-        ({INDEX: index("link.xml")}, "document-unreachable"),
-        ({INDEX: index(PAGE), PAGE: f"<!DOCTYPE urlset [{ENTITY}]>{LISTED}</urlset>"}, "xml-doctype"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "expected"), [
+    *(({INDEX: index(name)}, "document-missing") for name in OUTSIDE),
+    ({INDEX: index("link.xml")}, "document-unreachable"),
+    ({INDEX: index(PAGE), PAGE: f"<!DOCTYPE urlset [{ENTITY}]>{LISTED}</urlset>"}, "xml-doctype"),
+])  # fmt: skip
 def test_files_outside_the_folder_are_never_read(tmp_path, changes, expected):
     secret, folder = tmp_path / "secret.xml", tmp_path / "public"
     secret.write_text(urlset(url("/words/secret/")))
@@ -113,8 +108,7 @@ def test_files_outside_the_folder_are_never_read(tmp_path, changes, expected):
     (folder / "link.xml").symlink_to(secret)
     changes = {name: content.replace("SECRET", secret.as_uri()) for name, content in changes.items()}
     report, findings = found(folder, changes)
-    assert ([*findings], report.urls) == ([expected], 0)
-    assert "words/secret" not in str(report)
+    assert ([*findings], report.urls, "words/secret" in str(report)) == ([expected], 0, False)
 
 
 def test_no_more_documents_than_the_limit_are_read(tmp_path, monkeypatch):
@@ -154,8 +148,7 @@ def test_long_invalid_urls_are_not_kept_with_each_of_their_alternates(tmp_path, 
     monkeypatch.setattr(scratch.Scratch, "add_links", lambda self, source, *_: kept.append(source))
     link = f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/b/"/>'
     _, findings = found(tmp_path, {PAGE: urlset(url(f"/{'x' * 100_000}", link), root=ALL)})
-    assert findings.keys() >= {"url-length", "hreflang-no-self"}
-    assert kept == []
+    assert (findings.keys() >= {"url-length", "hreflang-no-self"}, kept) == (True, [])
 
 
 def test_a_long_robots_txt_is_applied_to_the_first_urls(tmp_path, monkeypatch):
@@ -329,17 +322,11 @@ def test_a_sitemap_can_be_a_query_of_the_home_page():
             assert audits.choose_target(f"{SILENT}{path}", None, None, None, stack).document == document
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        (f"{BASE}:443?a=b", f"{BASE}/?a=b"),
-        ("http://www.example.com:443/", "http://www.example.com:443/"),
-        (f"{BASE}/%61%2f%c3/a/../b/./c/..", f"{BASE}/a%2F%C3/b/"),
-        (f"{BASE}/../a", f"{BASE}/a"),
-        (f"{BASE}/a//b/", f"{BASE}/a//b/"),
-        ("not a URL/%61", "not a URL/%61"),
-    ],
-)
+@pytest.mark.parametrize(("address", "expected"), [
+    (f"{BASE}:443?a=b", f"{BASE}/?a=b"), ("http://www.example.com:443/", "http://www.example.com:443/"),
+    (f"{BASE}/%61%2f%c3/a/../b/./c/..", f"{BASE}/a%2F%C3/b/"), (f"{BASE}/../a", f"{BASE}/a"),
+    (f"{BASE}/a//b/", f"{BASE}/a//b/"), ("not a URL/%61", "not a URL/%61"),
+])  # fmt: skip
 def test_equivalent_urls_have_one_normal_form(address, expected):
     assert normalized(address) == normalized(expected) == expected
 
@@ -359,18 +346,13 @@ def blocking(text, *agents):
     return rules.blocking_agents(f"{BASE}/a", rules.agents)
 
 
-@pytest.mark.parametrize(
-    ("agent", "name", "is_blocked"),
-    [
-        ("Googlebot/2.1", "googlebot", True),
-        ("Googlebot-News", "Googlebot", True),
-        ("Googlebot", "Googlebot-News", False),
-        ("Mozilla/5.0 (compatible; Foobot/1.0)", "foobot", True),
-        *(("Googlebot", name, False) for name in ("bot", "*BadBot*", "*bot")),
-        *(("Googlebot", name, True) for name in ("* # all", "*#all")),
-        *(("*", name, False) for name in ("**", "*/1.0")),
-    ],
-)
+@pytest.mark.parametrize(("agent", "name", "is_blocked"), [
+    ("Googlebot/2.1", "googlebot", True), ("Googlebot-News", "Googlebot", True),
+    ("Googlebot", "Googlebot-News", False), ("Mozilla/5.0 (compatible; Foobot/1.0)", "foobot", True),
+    *(("Googlebot", name, False) for name in ("bot", "*BadBot*", "*bot")),
+    *(("Googlebot", name, True) for name in ("* # all", "*#all")),
+    *(("*", name, False) for name in ("**", "*/1.0")),
+])  # fmt: skip
 def test_rules_are_those_of_the_product_of_an_agent(agent, name, is_blocked):
     assert blocking(f"User-agent: {name}\nDisallow: /", agent) == [agent] * is_blocked
 
@@ -391,8 +373,7 @@ def test_whitespace_in_a_long_robots_txt_costs_little(text):
 
 def test_many_agents_cost_little():
     started = time.process_time()
-    agents = "".join(f"User-agent: a{n}\n" for n in range(10_000))
-    assert blocking(agents + "Disallow: /\n" * 10_000) == []
+    assert blocking("".join(f"User-agent: a{n}\n" for n in range(10_000)) + "Disallow: /\n" * 10_000) == []
     assert time.process_time() - started < 5
 
 
@@ -409,13 +390,10 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(re
     assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
 
 
-@pytest.mark.parametrize(
-    ("named", "parents", "count"),
-    [
-        *(("a.xml", [], 0), ("index.xml", ["index.xml"], 0), ("index.xml", ["root.xml", "index.xml"], 0)),
-        *(("%61.xml", [], 0), ("b.xml", [], 3), ("b.xml", ["index.xml"], 3)),
-    ],
-)
+@pytest.mark.parametrize(("named", "parents", "count"), [
+    *(("a.xml", [], 0), ("index.xml", ["index.xml"], 0), ("index.xml", ["root.xml", "index.xml"], 0)),
+    *(("%61.xml", [], 0), ("b.xml", [], 3), ("b.xml", ["index.xml"], 3)),
+])  # fmt: skip
 def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(named, parents, count):
     """https://www.sitemaps.org/protocol.html#sitemaps_cross_submits"""
     reader = OneAnswer(f"Sitemap: {FILES}/{named}".encode())

@@ -336,12 +336,8 @@ TABLE = [
     # It can set what the class lacks.
     *rows("W044 E024 E030", "model", None, **OTHERS),
     *rows("", "model", None, **OTHERS, for_host=PER_HOST.for_host),
-    *(
-        row
-        for name in ("__init__", "for_host")
-        for base, attributes in REPLACEABLE
-        for row in rows("", name, PER_HOST.for_host, base=base, **attributes)
-    ),
+    *(row for name in ("__init__", "for_host") for base, attributes in REPLACEABLE
+      for row in rows("", name, PER_HOST.for_host, base=base, **attributes)),
     *(
         row
         for name in HOOKS
@@ -358,18 +354,13 @@ TABLE = [
             *rows("", name, type("Callable", (), {"__call__": takes})()),
         )
     ),
-    *(
-        row
-        for name in ("images", "videos", "news", "alternates", "x_default")
-        for row in rows("W056", name, lambda self: None, base=Sitemap, **ON)
-    ),
+    *(row for name in ("images", "videos", "news", "alternates", "x_default")
+      for row in rows("W056", name, lambda self: None, base=Sitemap, **ON)),
     *(
         row
         for name in ("images", "videos", "news")
-        for row in (
-            *rows("W053", name, ["/a.png"], says=rf"must be a method.*def {name}\(self, item\)"),
-            *rows("", name, None, property(unread)),
-        )
+        for row in (*rows("W053", name, ["/a.png"], says=rf"must be a method.*def {name}\(self, item\)"),
+                    *rows("", name, None, property(unread)))
     ),
     *rows("W084 W084", "last_mod", F("updated"), imagess=takes, says="last_mod may .*Did you mean 'lastm"),
     *rows("W084", "view_names", ["about"], **PAGES, says="Did you mean 'viewnames'"),
@@ -421,7 +412,7 @@ TABLE = [
     *rows("E061 W031", "queryset", ROWS[:5], base=NewsSitemap),
     # Pages of news keep the order of the queryset.
     *rows("W039", "queryset", SHUFFLED, base=NewsSitemap),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -528,13 +519,10 @@ NAMES += "site_field i18n alternates x_default images viewnames"
 LAZY = declare(**dict.fromkeys(NAMES.split(), SimpleLazyObject(unread)))
 
 
-LISTED = declaration(
-    location=SLUG,
-    i18n=True,
-    languages=[Tag.objects.all(), Explosive(), ["en", "English"]],
-    **dict.fromkeys(["alternates", "x_default"], Tag.objects.all()),
-    **{name: [Tag.objects.all()] for name in ("hosts", "extensions")},
-)
+LISTED = declaration(location=SLUG, i18n=True,
+                     languages=[Tag.objects.all(), Explosive(), ["en", "English"]],
+                     **dict.fromkeys(["alternates", "x_default"], Tag.objects.all()),
+                     **{name: [Tag.objects.all()] for name in ("hosts", "extensions")})  # fmt: skip
 
 
 def test_all_checks_together_query_nothing_and_call_nothing():
@@ -544,8 +532,7 @@ def test_all_checks_together_query_nothing_and_call_nothing():
     declared += [unread, lambda: unread(), SimpleLazyObject(unread)]
     passed = {f"section-{number}": section for number, section in enumerate(declared)}
     found = checking.checked(path("", INCLUDED, {"sitemaps": passed}), registered=passed)
-    assert found.count("W053") == 2
-    assert ids(LAZY) == []
+    assert (found.count("W053"), ids(LAZY)) == (2, [])
     assert ids(LISTED) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]
     assert {"E013", "W014", "E021", "E032", "W036", "W037", "W047", "W048", "E050", "E051"} < {*found}
     assert ids_of(conf_checks.check_settings()) == []
@@ -563,8 +550,7 @@ CODES = [code for source in SOURCES.values() for code in re.findall(r'"([EW][0-9
 
 
 def test_each_id_has_one_meaning_and_is_tested_and_an_error_and_a_warning_of_a_number_have_one_rule():
-    assert len(CODES) > 40
-    assert len({*CODES}) == len(CODES)
+    assert (len(CODES) > 40, len({*CODES})) == (True, len(CODES))
     assert [code for code in CODES if not re.search(rf'["\. ]{code}[" ]', TESTS)] == []
     both = {number for number, count in Counter(code[1:] for code in CODES).items() if count > 1}
     assert both == {"010", "011", "012", "013", "040", "050", "051", "054", "056"}

@@ -130,8 +130,7 @@ def test_a_section_with_a_path_template_has_the_row_of_each_form_of_a_url(publis
     write_articles("new-one", first=9)
     assert (shown("/new-one-9/"), shown("/elsewhere/")) == ("new articles 9 -", "absent - - -")
     update(9, published=False)
-    assert shown("/new-one-9/") == "filtered articles 9 -"
-    assert NO_ROW in texts("/missing-10/")
+    assert (shown("/new-one-9/"), NO_ROW in texts("/missing-10/")) == ("filtered articles 9 -", True)
 
 
 def broken(self):
@@ -308,8 +307,7 @@ class TestAKey:
     def test_of_text_never_contains_nul(self, using, publish):
         Word.objects.using(using).create(word="a")
         publish(words=keyed(Word, WORDS, queryset=Word.objects.using(using)))
-        answer = asked("/words/b%00/")
-        reason = "Section 'words': no row has the values of this URL."
+        answer, reason = asked("/words/b%00/"), "Section 'words': no row has the values of this URL."
         assert (answer.verdict, answer.notes, answer.reasons[0]) == ("absent", [], reason)
 
     def test_of_uuids_or_of_two_columns_is_found(self, publish):
@@ -495,8 +493,7 @@ class TestAUrlInTwoSections:
         publish(articles=Articles, second=Articles)
         for key, slug in ((5, "tmp"), (25, "s5"), (5, "s25")):
             Article.objects.filter(pk=key).update(slug=slug)
-        names = ("articles", "second")
-        found = sections_of("/articles/s5/")
+        names, found = ("articles", "second"), sections_of("/articles/s5/")
         assert found == [(name, "listed", f"sitemap-{name}-1.xml.gz") for name in names]
         Article.objects.filter(slug="s15").delete()
         assert [each[:2] for each in sections_of("/articles/s15/")] == [(n, "leaving") for n in names]
@@ -516,8 +513,7 @@ class TestWithoutAnExport:
         register(articles=Articles, static=Static)
         assert shown("/articles/s25/") == "live articles 25 -"
         assert shown("/about/") == f"live static {BASE}/about/ -"
-        index = client.get("/sitemap.xml").text
-        answer = asked("/articles/s25/")
+        index, answer = client.get("/sitemap.xml").text, asked("/articles/s25/")
         assert (answer.published, answer.file_url, answer.file in index) == (None, None, True)
         assert f"{BASE}/articles/s25/" in gzip.decompress(client.get(f"/{answer.file}").content).decode()
         register(articles=Articles, second=Articles)

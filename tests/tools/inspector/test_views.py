@@ -329,8 +329,7 @@ class TestASection:
     def test_has_the_figures_of_the_manifest(self, register, folder):
         register(articles=Articles, numbers=Numbers(3))
         export()
-        state = seen()
-        files = [path.read_bytes() for path in folder.glob("sitemap-articles-*")]
+        state, files = seen(), [path.read_bytes() for path in folder.glob("sitemap-articles-*")]
         cells, _ = overview.sections_table(state).rows
         assert cells[0].lines == ["tests.support.articles.Articles"]
         largest, total = max(len(gzip.decompress(file)) for file in files), sum(map(len, files))
@@ -450,15 +449,12 @@ def of_age(newest):
     return PageFile("sitemap-a-1.xml.gz", 1, None, None, 10, 100, 50, lastmod=newest)
 
 
-@pytest.mark.parametrize(
-    ("label", "times"),
-    [
-        ("within 1 day", ["2026-11-23", "2026-11-22T00:00:00Z", "2031-01-01"]),
-        ("within 7 days", ["2026-11-21T23:59:59+01:00", "2026-11-16"]),
-        *(("within 30 days", ["2026-11-15"]), ("within 90 days", ["2026-10-01"])),
-        *(("within 1 year", ["2026-01"]), ("older", ["2024"]), ("no lastmod", [None, "<script>", ""])),
-    ],
-)
+@pytest.mark.parametrize(("label", "times"), [
+    ("within 1 day", ["2026-11-23", "2026-11-22T00:00:00Z", "2031-01-01"]),
+    ("within 7 days", ["2026-11-21T23:59:59+01:00", "2026-11-16"]),
+    *(("within 30 days", ["2026-11-15"]), ("within 90 days", ["2026-10-01"])),
+    *(("within 1 year", ["2026-01"]), ("older", ["2024"]), ("no lastmod", [None, "<script>", ""])),
+])  # fmt: skip
 def test_a_page_has_the_age_of_its_newest_lastmod(label, times):
     assert [overview.freshness([of_age(newest)], TODAY) for newest in times] == [{label: 1}] * len(times)
 

@@ -622,8 +622,7 @@ UNLISTED = (
 def section_of(monkeypatch):
     def section_of(case, using="default"):
         rows = Helpers.objects.using(using).annotate(**case.annotations)
-        attributes = {"queryset": rows, "location": Route("number", F("pk"))}
-        method = case.method
+        attributes, method = {"queryset": rows, "location": Route("number", F("pk"))}, case.method
         if not case.takes_item:
             monkeypatch.setattr(Helpers, "get_absolute_url", case.method)
             method = ModelSitemap.location if case.hook == "location" else text_of_the_model

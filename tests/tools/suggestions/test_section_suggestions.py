@@ -77,8 +77,7 @@ def refusal(section):
 
 
 def test_sections_are_those_of_the_setting_and_of_dicts_in_the_urlconf(settings):
-    urls = ModuleType("urls")
-    contribs = {"contrib": declare(contrib.Sitemap), "other": sitemap()}
+    urls, contribs = ModuleType("urls"), {"contrib": declare(contrib.Sitemap), "other": sitemap()}
     urls.urlpatterns = [
         path("", include("django_sitemaps09.urls"), {"sitemaps": {"native": sitemap()}}),
         path("sitemap.xml", views.sitemap, {"sitemaps": contribs}),
@@ -92,25 +91,21 @@ def test_sections_are_those_of_the_setting_and_of_dicts_in_the_urlconf(settings)
 NO_QUERYSET = "does not return a plain queryset"
 
 
-@pytest.mark.parametrize(
-    ("section", "note"),
-    [
-        (declare(StaticViewSitemap, viewnames=[]), NO_QUERYSET),
-        (sitemap(items=lambda self: list(Entry.objects.all())), NO_QUERYSET),
-        (sitemap(items=lambda self: Entry.objects.values()), NO_QUERYSET),
-        (sitemap(items=evaluated_items), NO_QUERYSET),
-        (sitemap(queryset=Entry.objects.union(Entry.objects.all())), NO_QUERYSET),
-        (sitemap(items=lambda self: OtherRows(Entry)), NO_QUERYSET),
-        (sitemap(get_urls=lambda self, **kwargs: []), "BlogSitemap overrides get_urls"),
-        (declare(contrib.Sitemap), "because Declared does not inherit from django_sitemaps09's Sitemap."),
-        (lambda: contrib.GenericSitemap({"queryset": Entry.objects.all()}), "because GenericSitemap does"),
-        (sitemap(items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
-        (ModelSitemap, "ModelSitemap has no queryset"),
-        (sitemap(__getattr__=nothing), "BlogSitemap: has its own __getattr__"),
-        (Calling("Called", (sitemap(),), {}), "Called: has its own metaclass"),
-    ],
-    ids=iter("abcdefghijklmnop"),
-)
+@pytest.mark.parametrize(("section", "note"), [
+    (declare(StaticViewSitemap, viewnames=[]), NO_QUERYSET),
+    (sitemap(items=lambda self: list(Entry.objects.all())), NO_QUERYSET),
+    (sitemap(items=lambda self: Entry.objects.values()), NO_QUERYSET),
+    (sitemap(items=evaluated_items), NO_QUERYSET),
+    (sitemap(queryset=Entry.objects.union(Entry.objects.all())), NO_QUERYSET),
+    (sitemap(items=lambda self: OtherRows(Entry)), NO_QUERYSET),
+    (sitemap(get_urls=lambda self, **kwargs: []), "BlogSitemap overrides get_urls"),
+    (declare(contrib.Sitemap), "because Declared does not inherit from django_sitemaps09's Sitemap."),
+    (lambda: contrib.GenericSitemap({"queryset": Entry.objects.all()}), "because GenericSitemap does"),
+    (sitemap(items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
+    (ModelSitemap, "ModelSitemap has no queryset"),
+    (sitemap(__getattr__=nothing), "BlogSitemap: has its own __getattr__"),
+    (Calling("Called", (sitemap(),), {}), "Called: has its own metaclass"),
+], ids=iter("abcdefghijklmnop"))  # fmt: skip
 def test_a_section_without_a_suggestion_has_a_reason(section, note):
     assert note in refusal(section)
 
@@ -134,15 +129,11 @@ OWN = [(Entry, name) for name in ("__init__", "from_db", "__getattribute__", "__
 OWN += [(Section, name) for name in ("__bool__", "__len__")]
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "value", "note"),
-    [
-        *((owner, name, nothing, f"{owner.__name__}: has its own {name}{CHANGES}") for owner, name in OWN),
-        (Entry, "slug", property(lambda self: "other"), ": is a lambda."),
-        (Entry, "slug", Moved(Entry._meta.get_field("slug")), "of `self`: `item.slug`."),
-    ],
-    ids=[*(name for _, name in OWN), "property", "descriptor"],
-)
+@pytest.mark.parametrize(("owner", "name", "value", "note"), [
+    *((owner, name, nothing, f"{owner.__name__}: has its own {name}{CHANGES}") for owner, name in OWN),
+    (Entry, "slug", property(lambda self: "other"), ": is a lambda."),
+    (Entry, "slug", Moved(Entry._meta.get_field("slug")), "of `self`: `item.slug`."),
+], ids=[*(name for _, name in OWN), "property", "descriptor"])  # fmt: skip
 def test_a_model_that_can_give_an_instance_other_values_is_not_read(monkeypatch, owner, name, value, note):
     assert suggestion(BySection).hooks == ("location",)
     with monkeypatch.context() as patched:
@@ -164,8 +155,7 @@ def test_a_model_with_a_receiver_or_rows_with_lookups_or_columns_of_a_project_ar
         post_init.disconnect(receive, sender=Entry)
     section = sitemap(queryset=Entry.objects.extra(select={"slug": "UPPER(slug)"}))
     assert "reads what is not a plain field" in refusal(section)
-    blind = type("Blind", (Exact,), {"__module__": __name__})
-    with register_lookup(SlugField, blind, lookup_name="exact"):
+    with register_lookup(SlugField, type("Blind", (Exact,), {"__module__": __name__}), lookup_name="exact"):
         assert "reads what is not a plain field" in refusal(sitemap())
     assert suggestion(sitemap()).hooks == ("location",)
 
@@ -224,8 +214,7 @@ def test_a_method_that_a_setting_or_an_object_overrides_is_read_if_it_is_a_funct
 
 
 def test_a_method_that_an_edited_file_no_longer_has_is_not_read(tmp_path):
-    file = tmp_path / "edited.py"
-    source = "def location(self, item):\n    return f'/{item.slug}/'\n"
+    file, source = tmp_path / "edited.py", "def location(self, item):\n    return f'/{item.slug}/'\n"
     file.write_text(source, encoding="utf-8")
     names = {"__name__": "edited"}
     exec(compile(source, str(file), "exec", dont_inherit=True), names)  # noqa: S102 our own code
@@ -242,8 +231,7 @@ def test_a_declaration_that_differs_on_a_row_is_not_printed(monkeypatch):
     found = suggestion(sitemap())
     note = 'The columns do not have the values of the methods: location = Route("entry", slug=F("slug")).'
     assert (found.code, found.notes, len(found.comparison.differences)) == (None, (note,), 3)
-    key = min(Entry.objects.values_list("pk", flat=True))
-    first = found.comparison.differences[0]
+    key, first = min(Entry.objects.values_list("pk", flat=True)), found.comparison.differences[0]
     assert first.startswith(f"row {key} is <url><loc>https://www.example.com/entries/S-0/</loc></url>, but")
     assert f"/numbers/{key}/" in first
 
@@ -264,8 +252,7 @@ def test_a_row_that_changes_during_the_comparison_is_read_again(monkeypatch):
         return texts(*args)
 
     monkeypatch.setattr(section_suggestions, "_texts", changing)
-    assert suggestion(sitemap()).comparison == section_suggestions.Comparison(20)
-    assert len(calls) == 4
+    assert (suggestion(sitemap()).comparison, len(calls)) == (section_suggestions.Comparison(20), 4)
 
 
 def test_two_classes_are_compared_if_they_list_rows_of_one_model():

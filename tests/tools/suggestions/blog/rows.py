@@ -19,17 +19,12 @@ NOON = datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc)
 def entries(db):
     author = Author.objects.create(name="A", team=Team.objects.create(slug="team"))
     rows = Entry.objects.bulk_create(
-        Entry(
-            slug=f"S-{number}",
-            author=author,
-            number=number,
-            day=date(2026, 1 + number % 12, 1 + number),
-            created=NOON + timedelta(hours=number),
-            updated=None if number % 3 else NOON + timedelta(days=number),
-            path="" if number % 6 == 0 else f"/p/{number}/",
-        )
+        Entry(slug=f"S-{number}", author=author, number=number,
+              day=date(2026, 1 + number % 12, 1 + number), created=NOON + timedelta(hours=number),
+              updated=None if number % 3 else NOON + timedelta(days=number),
+              path="" if number % 6 == 0 else f"/p/{number}/")
         for number in range(20)
-    )
+    )  # fmt: skip
     rows[0].labels.add(Label.objects.create(name="first"))
     return rows
 
@@ -71,21 +66,11 @@ def create_rows(using):
         row.save(using=using)
     plain = {"created": TIMES[3], "updated": TIMES[3], "day": date(2026, 5, 6), "weight": 0.5}
     Entry.objects.using(using).bulk_create(
-        Entry(
-            slug=f"slug-{number}",
-            title=f"Title {number}",
-            kind="post",
-            number=number,
-            author=authors[number % 2],
-            section=sections[number % 2],
-            path=f"/path/{number}/",
-            rank=number,
-            freq="daily",
-            code=f"/code/{number}/",
-            **plain,
-        )
+        Entry(slug=f"slug-{number}", title=f"Title {number}", kind="post", number=number,
+              author=authors[number % 2], section=sections[number % 2], path=f"/path/{number}/",
+              rank=number, freq="daily", code=f"/code/{number}/", **plain)
         for number in (1, 2, 3)
-    )
+    )  # fmt: skip
     Entry.objects.using(using).bulk_create(
         Entry(
             slug=TEXTS[number % len(TEXTS)],
