@@ -574,7 +574,7 @@ def test_receivers_get_the_files_that_were_written_and_removed_and_the_changes(p
 @block_of(NOTIFYING, "Submit to Google Search Console")
 @pytest.mark.services
 def test_a_receiver_submits_the_index_to_the_search_console(snippet, products, monkeypatch):
-    require_packages("google.auth", "responses")
+    require_packages("google", "responses")
     import google.auth
     import responses
     from google.auth.credentials import AnonymousCredentials
