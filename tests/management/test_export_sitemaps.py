@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.utils.translation import gettext
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
@@ -261,6 +262,7 @@ def another_user():
         return
     # That user may be unable to read the checkout, so find now what is otherwise found when it is needed.
     get_commands()
+    gettext("")
     for name in ("management.commands.submit_sitemaps", "export.notify.client"):
         import_module(f"django_sitemaps09.{name}")
     os.seteuid(OTHER)
