@@ -24,18 +24,25 @@ DATABASES["default"] |= {{"NAME": BASE_DIR.parent / "rows" / "sqlite", "OPTIONS"
 IMAGE = re.findall(r"^([A-Z]+) (.+)", take(PAGE, "The image", language="dockerfile").text, re.MULTILINE)
 MANIFEST = take(PAGE, "The job", language="yaml").text  # `tox -e lint` has the schema of Kubernetes.
 [WHEEL] = re.findall(r"`(pip wheel [^`]+)/path/to/django-sitemaps09`", PAGES[PAGE])
-PROJECT = f"""{sys.executable} -m venv --without-pip ../venv
-printf '%s\\n' {" ".join(sys.path)} | grep site-packages > $(echo ../venv/lib/*/site-packages)/these.pth
+# Without this package itself: pip does not install a wheel of a version that is there.
+PROJECT = f"""{sys.executable} -m venv --without-pip ../venv; mkdir ../venv/others
+for path in $(printf '%s\\n' {" ".join(sys.path)} | grep site-packages); do
+ln -sf $path/* ../venv/others; done
+rm ../venv/others/*django_sitemaps09*
+realpath ../venv/others > $(echo ../venv/lib/*/site-packages)/these.pth
 cd ../project; {WHEEL} {ROOT}; mkdir books; python -m django startproject mysite .
 printf 'django\\ngunicorn\\n' > requirements.txt"""
 BUILD = [{"COPY": f"cp -r ../project/{text}", "RUN": text}.get(word, "") for word, text in IMAGE]
+# The volume at /tmp must not hide the environment of the tests.
+KEPT = f"tmp{sys.prefix.removeprefix('/tmp')}"  # noqa: S108
+KEEP = f"mkdir -p {KEPT}; mount --bind {sys.prefix} {KEPT}; " if sys.prefix.startswith("/tmp/") else ""  # noqa: S108
 #: Run a command as the user of the image. $1 is `rw` or `ro` for the volume, or `image` to build.
 CONTAINER = f"""mkdir -p app project rows sitemaps tmp
 export PYTHONPATH= TMPDIR= DJANGO_SETTINGS_MODULE=mysite.settings PIP_PYTHON="$PWD/venv/bin/python"
 export PATH="$PWD/venv/bin:{Path(sys.executable).parent}:$PATH"
 if [ "$1" = image ]; then cd app; shift; exec "$@"; fi
 mount -t tmpfs none /srv; mkdir /srv/sitemaps; mount --bind sitemaps /srv/sitemaps
-mount -o remount,bind,$1 /srv/sitemaps; mount --bind tmp /tmp; mount --bind rows rows
+mount -o remount,bind,$1 /srv/sitemaps; {KEEP}mount --rbind tmp /tmp; mount --bind rows rows
 mount -o remount,bind,ro /srv; mount -o remount,bind,ro /; cd app; shift
 exec unshare --user --map-user=10001 --map-group=10001 "$@" """
 INSERT = "INSERT INTO books_book (slug, title, updated_at) VALUES (?, '', '2026-11-19')"
