@@ -14,8 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command, get_commands, load_command_class
-from django.utils.translation import gettext
+from django.utils.translation import override
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
@@ -262,14 +263,14 @@ def another_user():
         return
     # That user may be unable to read the checkout, so find now what is otherwise found when it is needed.
     get_commands()
-    gettext("")
     for name in ("management.commands.submit_sitemaps", "export.notify.client"):
         import_module(f"django_sitemaps09.{name}")
-    os.seteuid(OTHER)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+    with override(settings.LANGUAGE_CODE):
+        os.seteuid(OTHER)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
 
 
 @pytest.fixture
