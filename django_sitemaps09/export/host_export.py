@@ -126,11 +126,7 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: Submission
     robots.update(write=False)
     is_published = can_publish and not options.dry_run
     if is_published:
-        changed_names = {*files_written} - {FEED}
-        has_changed = changed_names or publication.removed_files or old_manifest.unqueued
-        urls = robots.urls if has_changed else ()
-        feed_urls = [f"{host.url}{FEED}"] if FEED in files_written else []
-        _replace_files(publication, reports, robots, queue, urls, feed_urls)
+        _replace_files(publication, reports, robots, queue, files_written)
     if not options.dry_run:
         run.record(reports, failures, is_published=is_published)
     warnings = [*_warnings(publication, reports, queue, failures), *robots.warnings]
@@ -163,10 +159,12 @@ def _replace_files(
     reports: Sequence[SectionReport],
     robots: Robots,
     queue: SubmissionQueue,
-    index_urls: Sequence[str],
-    feed_urls: Sequence[str],
+    files_written: Collection[str],
 ) -> None:
     run = publication.run
+    has_changed = {*files_written} - {FEED} or publication.removed_files or run.previous.manifest.unqueued
+    index_urls = robots.urls if has_changed else ()
+    feed_urls = [f"{run.host.url}{FEED}"] if FEED in files_written else []
     try:
         with queue.publishing(publication.manifest, index_urls, feed_urls) as manifest:
             replace(publication, manifest=manifest).publish(robots)

@@ -147,6 +147,10 @@ class Manifest:
     def pages(self) -> dict[str, PageFile]:
         return {page.name: page for record in self.sections.values() for page in record.pages}
 
+    def names(self) -> set[str]:
+        """Return the names of all files but those in `removed`. Without sections, it has no pages."""
+        return {*self.indexes, *self.stylesheets, *self.feeds, *self.pages()}
+
     def ranges(self) -> dict[str, Bounds]:
         """Return the bounds of each page that is a range of keys, by file name."""
         records = [record for record in self.sections.values() if record.has_key_ranges]

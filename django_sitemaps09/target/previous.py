@@ -89,13 +89,7 @@ def load(
         manifest = manifest or _restore(state, adopted, now)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted, journal, names, now)
-    listed_names = {
-        *manifest.indexes,
-        *manifest.stylesheets,
-        *manifest.feeds,
-        *manifest.removed,
-        *manifest.pages(),
-    }
+    listed_names = manifest.names().union(manifest.removed)
     return PreviousState(
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,

@@ -85,7 +85,7 @@ class Publication:
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
         names.update([FEED] if conf.feed and documents else ())
-        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old.feeds, *old_pages} - names))
+        removed_files = tuple(sorted(old.names() - names))
         manifest, due = _successor(run, sections, names, removed_files)
         manifest = replace(manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), feeds={})
         staged = {name: path for outcome in outcomes.values() for name, path in outcome.staged.items()}
@@ -169,7 +169,7 @@ def _successor(
     """Return the next manifest, which lists files with these names, and the files to delete."""
     old, started = run.previous.manifest, run.started.timestamp()
     # A killed run may have listed a file again that was removed long ago.
-    listed = names.union(old.indexes, old.stylesheets, old.feeds, old.pages())
+    listed = names | old.names()
     removed = {name: since for name, since in old.removed.items() if name not in listed}
     due = tuple(name for name, since in removed.items() if since <= started - conf.keep_removed)
     for name in due:
