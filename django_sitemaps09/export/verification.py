@@ -268,7 +268,7 @@ def _check(
         robots.update(write=False)
         problem = None
         if robots.state != "unchanged":
-            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.lines)}"
+            problem = robots.problem.removesuffix(".") or f"it does not list {', '.join(robots.lines)}"
         files[path] = CheckedFile(path, problem=problem)
     return _CheckedFiles(files, journal)
 

@@ -252,6 +252,10 @@ def test_a_robots_txt_without_the_index_is_found(public, tmp_path):
     assert damaged(run(public, robots=path, repair=True)) == {str(path): True}
     assert f"Sitemap: {BASE}/sitemap.xml" in path.read_text()
     assert is_whole(public, robots=path)
+    path.write_text("# BEGIN django-sitemaps09\n")
+    (failure,) = run(public, robots=path).failures
+    assert failure.startswith(f"{path} in {public} is damaged: The markers of the generated block ")
+    assert failure.endswith("or remove them all.")
 
 
 @pytest.mark.parametrize(("harm", "options", "error", "advice"), [

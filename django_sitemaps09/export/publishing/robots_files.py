@@ -41,7 +41,11 @@ class Robots:
     feeds: Collection[str] = ()
     state: RobotsState = "none"
     warnings: Sequence[str] = ()
-    failures: Sequence[str] = ()
+    problem: str = ""
+
+    @property
+    def failures(self) -> list[str]:
+        return [f"{self.host.robots} was not changed: {self.problem}"] if self.problem else []
 
     @property
     def names(self) -> list[str]:
@@ -70,7 +74,7 @@ class Robots:
     def update(self, *, write: bool = True) -> None:
         """Update the file, unless that failed before. Without `write`, only check whether it must change.
 
-        Failures are recorded and not raised, since the sitemap is published in any case.
+        A problem is recorded and not raised, since the sitemap is published in any case.
         """
         path = self.host.robots
         if path is None or self.state == "failed":
@@ -78,8 +82,7 @@ class Robots:
         try:
             old_content, new_content = _update(path, self.lines, write=write)
         except (SitemapError, OSError) as error:
-            self.state = "failed"
-            self.failures = [f"{path} was not changed: {error}"]
+            self.state, self.problem = "failed", str(error)
             return
         # The rules of a robots.txt do not apply to other hosts.
         own_urls = [url for url in self.lines if url.startswith(f"{self.host.base}/")]

@@ -295,7 +295,8 @@ def _check_robots() -> Iterator[CheckMessage]:
         if problem := native.rules_problem(rules):
             yield message("E096", problem, native.RULES_HINT)
         if isinstance(rules, str) and (path := _path("index")):
-            for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
+            base = valid_setting("base_url") or "https://www.example.com"
+            for problem in robots.warnings(rules.encode(), [f"{base}{path}"]):
                 hint = "Allow this URL in the `rules` of the view robots_txt."
                 yield message("W088", f"robots.txt: {problem}", hint)
 

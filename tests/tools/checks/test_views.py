@@ -246,6 +246,12 @@ def test_the_views_of_a_urlconf_have_the_messages_of_their_row(row):
     assert re.search(says, " ".join(f"{each.msg} {each.hint}" for each in messages))
 
 
+@pytest.mark.sitemaps09(BASE_URL="https://staging.example.com")
+def test_the_warning_about_rules_names_the_index_on_the_host_of_the_settings():
+    (warning,) = check(NATIVE, robots(rules=FORBIDDEN))
+    assert "crawlers from https://staging.example.com/sitemap.xml" in warning.msg
+
+
 @pytest.mark.parametrize(("earlier", "answered"), [
     (path("sitemap.xml", views.index, {"sitemaps": {}}), ["/sitemap.xml"]),
     (path("sitemap-<section>.xml", views.sitemap, {"sitemaps": {}}), ["/sitemap-section-1.xml"]),
