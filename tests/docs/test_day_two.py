@@ -117,6 +117,7 @@ def test_a_site_moves_to_another_host_and_its_files_to_a_third(site, configure, 
 
 def test_staging_announces_nothing_and_forbids_everything(site, settings, monkeypatch, tmp_path, client):
     monkeypatch.delenv("DJANGO_PRODUCTION", raising=False)
+    monkeypatch.setenv("DJANGO_STAGING", "1")
     space = {"BASE_DIR": tmp_path, "DEBUG": False}
     for block in (take("docs/reference/settings.md", "Settings"), SETTINGS):
         run(block, space)

@@ -23,7 +23,7 @@ from tests.support.published import indexed, states
 pytestmark = pytest.mark.services
 PAGE = "docs/howto/tenants.md"
 SETTINGS, COMMAND = take(PAGE, "Tenants").text, take(PAGE, "Tenants", 1).text
-ALL, ONE, STATUS = re.findall(r"`manage\.py ([^`]+)`", PAGES[PAGE])
+ALL, ONE, STATUS, LIVE = re.findall(r"`manage\.py ([^`]+)`", PAGES[PAGE])
 CALL = "shell -v 0 -c 'from tests.docs import test_tenants; test_tenants.{}()'"
 DATABASE = {"ENGINE": "django_tenants.postgresql_backend", "NAME": f"test_sitemaps09_tenants_{os.getpid()}"}
 SITE = {
@@ -148,3 +148,4 @@ def test_each_tenant_is_exported_to_its_folder_before_and_after_a_change(site, t
     assert found[0] == found[1] == found[2] != found[3]
     assert f"Sitemap: https://{b.name}/sitemap.xml\n" in (b / "robots.txt").read_text()
     assert f"Export: {b}" in ended(start(STATUS))[1]
+    assert ended(start(LIVE))[::2] == (0, "")
