@@ -103,8 +103,10 @@ def run_export(
         return {"status": status, "failures": [reason], "warnings": [], "hosts": []}
     failures = [*dict.fromkeys(failure for report in reports for failure in report.failures)]
     warnings = [*dict.fromkeys(warning for report in reports for warning in report.warnings)]
-    for text in (*failures, *warnings):
-        logger.warning("%s", text)
+    for failure in failures:
+        logger.error("%s", failure)
+    for warning in warnings:
+        logger.warning("%s", warning)
     summaries = [_summary(report) for report in reports]
     return {"status": exit_status(reports), "failures": failures, "warnings": warnings, "hosts": summaries}
 

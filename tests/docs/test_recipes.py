@@ -380,7 +380,7 @@ def test_an_export_to_s3_has_all_sections(bucket):
 HEADLESS = ("docs/howto/headless.md", "A front end on another host")
 ARTICLES, PROXY = take(*HEADLESS), take(*HEADLESS, language="nginx").text
 AUDIT, LAST = take(*HEADLESS, language="sh").text, PROXY.splitlines(keepends=True)[-1]
-LINE, MODULE = re.findall("`((?:Sitemap: |from mysite)[^`]+)`", PAGES[HEADLESS[0]])
+LINE, *MODULE = re.findall("`((?:Sitemap: |from mysite|SITEMAPS09 = )[^`]+)`", PAGES[HEADLESS[0]])
 
 
 @pytest.fixture
@@ -432,9 +432,9 @@ def test_an_audit_says_what_a_front_end_lacks(site, settings, tmp_path):
     with site.nginx(PROXY) as www:
         site.settings, site.robots = {"BASE_URL": www}, LINE.replace(BASE, www)
         (tmp_path / "mysite").mkdir()
-        text = f"from tests.settings import *\nSITEMAPS09 = {site.settings}"
-        (tmp_path / "mysite" / "settings.py").write_text(text)
-        (tmp_path / "mysite" / "audit.py").write_text(MODULE)
+        text = "from tests.settings import *\nDATABASES = {'default': DATABASES['default']}\n"
+        (tmp_path / "mysite" / "settings.py").write_text(f"{text}SITEMAPS09 = {site.settings}")
+        (tmp_path / "mysite" / "audit.py").write_text("\n".join(MODULE))
         words = shlex.split(AUDIT.replace(BASE, www).replace("manage.py", "-m django"))
         environ = processes.environment(tmp_path, "mysite.settings")
         status, out, _ = processes.ended(processes.started(*words, environ=environ))
