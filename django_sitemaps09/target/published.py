@@ -95,7 +95,7 @@ class PublishedExport(NamedTuple):
         page = parse_page_name(name)
         # Every page of a published section: an index lists new pages before the manifest does.
         is_page = page is not None and page.section in self.root.files
-        return is_page or name in self.root.names().union(self.root.removed)
+        return is_page or name in self.root.removed or name in self.root.names()
 
     def record(self, section: str) -> SectionRecord | None:
         """Return the record of a section, if it is published. Raise `ExportError` if it is invalid."""
