@@ -57,7 +57,6 @@ NOT_RUN = {
     ("docs/contributing.md", "Contributing", "sh"): (1, "`.ci/run` runs the same line"),
     ("docs/contributing.md", "Tests", "sh"): (1, "a test does not run the tests"),
     ("docs/contributing.md", "Services", "sh"): (1, "a test does not start servers"),
-    ("docs/contributing.md", "Documentation", "sh"): (1, "`.ci/run` builds the documentation"),
 }
 
 #: Commands of others; the tutorial, the example project and the tests of a page run them.

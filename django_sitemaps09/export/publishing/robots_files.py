@@ -45,7 +45,7 @@ class Robots:
 
     @property
     def failures(self) -> list[str]:
-        return [f"{self.host.robots} was not changed: {self.problem}"] if self.problem else []
+        return [f"{self.host.robots} was not changed: {self.problem}"] if self.state == "failed" else []
 
     @property
     def names(self) -> list[str]:

@@ -295,10 +295,10 @@ MOST_LOST = 30
 
 
 def is_locked(project):
-    """Return whether a process was stopped inside a transaction of SQLite, which stops all others, too."""
+    """Return whether a process was stopped while SQLite is locked for it, which stops all others, too."""
     with closing(sqlite3.connect(project.database["NAME"], timeout=1)) as database:
         try:
-            database.execute("BEGIN IMMEDIATE")
+            database.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             return True
     return False
