@@ -107,7 +107,7 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
 
 def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: SubmissionQueue) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
-    host, options, old_manifest = run.host, run.options, run.previous.manifest
+    host, options = run.host, run.options
     publication = Publication.build(run, outcomes)
     reports = tuple(outcome.report for outcome in outcomes.values())
     failures = _failures(reports, strict=options.strict)
@@ -116,7 +116,7 @@ def _publish(run: Run, outcomes: Mapping[str, SectionOutcome], queue: Submission
     is_strict = options.strict or run.previous.has_moved
     can_publish = bool(publication.documents) and not (is_strict and failures)
     feeds = [FEED] if conf.feed and publication.documents else []
-    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes, feeds)
+    robots = Robots(host, [*publication.documents] or [INDEX], run.previous.manifest.indexes, feeds)
     if can_publish:
         queue.compare(publication.manifest, publication.staged)
         if not options.dry_run:

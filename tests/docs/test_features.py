@@ -409,10 +409,8 @@ def test_static_pages_have_dates_of_rows_and_commits(snippet, db, both, settings
         assert shell(f"echo {day} > templates/about.html; git add templates; {commit}") == 0
         assert shell(BUILD) == 0
         sections._registered.pop("pages", None)
-        section, dates = (
-            run(snippet),
-            [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z", "2026-11-02T07:00:00Z"],
-        )
+        section = run(snippet)
+        dates = [f"2026-11-{19 + day}T08:15:00Z", f"2026-11-0{day}T07:00:00Z", "2026-11-02T07:00:00Z"]
         assert both(f"pages{day}", section.PageSitemap).find(LASTMOD) == dates
     with CaptureQueriesContext(connection) as queries:
         live("/sitemap-pages3-1.xml")

@@ -169,7 +169,7 @@ def _successor(
     """Return the next manifest, which lists files with these names, and the files to delete."""
     old, started = run.previous.manifest, run.started.timestamp()
     # A killed run may have listed a file again that was removed long ago.
-    listed = names | old.names()
+    listed = names.union(removed_files)
     removed = {name: since for name, since in old.removed.items() if name not in listed}
     due = tuple(name for name, since in removed.items() if since <= started - conf.keep_removed)
     for name in due:
